@@ -1,0 +1,555 @@
+//! RAPID's STD text format: one event a line, `thread|operation(operand)|place`.
+//!
+//! ```text
+//! T0|fork(T1)|1
+//! T0|acq(L3)|340
+//! T0|w(V234.23[0])|345
+//! T0|rel(L3)|346
+//! ```
+//! Operations are `r`, `w`, `acq`, `rel`, `fork`, `join`, and `begin`/`end`
+//! for atomic regions (with or without an operand, as RAPID takes them). Blank
+//! lines and lines that begin with `#` are skipped.
+//!
+//! The format has no sizes, read locks, atomics, condition variables, barriers
+//! or semaphores. [`Writer`] keeps what orders threads by turning it into
+//! locks, leaves out the rest, and counts both in [`Writer::losses`].
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
+use std::io::{ErrorKind, Read, Write};
+
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+
+use crate::error::{Error, Result};
+use crate::event::{Event, Kind, MemoryOrder, Mode, Op};
+use crate::id::{Loc, NameId, SiteId, SyncId, ThreadId};
+use crate::source::{BATCH, Source};
+use crate::table::{Names, Site, Space, SyncObject, Tables, Thread, Variable};
+
+/// Reads STD text.
+pub struct Reader<R: Read> {
+    input: R,
+    /// Text not yet parsed is `buffer[start..end]`.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    at_end: bool,
+    line: u64,
+    position: u64,
+    tables: Tables,
+    threads: Interner,
+    syncs: Interner,
+    variables: Interner,
+    sites: Interner,
+    children: Vec<u32>,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads from `input`, in large pieces.
+    pub fn new(input: R) -> Self {
+        Self {
+            input,
+            buffer: vec![0; 1 << 18],
+            start: 0,
+            end: 0,
+            at_end: false,
+            line: 0,
+            position: 0,
+            tables: Tables::default(),
+            threads: Interner::default(),
+            syncs: Interner::default(),
+            variables: Interner::default(),
+            sites: Interner::default(),
+            children: Vec::new(),
+        }
+    }
+
+    /// Makes sure that `buffer[start..]` holds a whole line, and returns where
+    /// it ends; `None` at the end of the input.
+    fn next_line(&mut self) -> Result<Option<(usize, usize)>> {
+        let mut searched = self.start;
+        loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
+                let line = (self.start, searched + at);
+                self.start = searched + at + 1;
+                return Ok(Some(line));
+            }
+            searched = self.end;
+            if self.at_end {
+                let line = (self.start, self.end);
+                self.start = self.end;
+                return Ok((line.0 < line.1).then_some(line));
+            }
+            if self.start > 0 {
+                self.buffer.copy_within(self.start..self.end, 0);
+                searched -= self.start;
+                self.end -= self.start;
+                self.start = 0;
+            }
+            if self.end == self.buffer.len() {
+                self.buffer.resize(self.buffer.len() * 2, 0);
+            }
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.at_end = true,
+                Ok(n) => {
+                    self.end += n;
+                    self.position += n as u64;
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+
+    fn parse(&mut self, from: usize, to: usize) -> std::result::Result<Option<Event>, String> {
+        let line = self.buffer[from..to].trim_ascii();
+        if line.is_empty() || line[0] == b'#' {
+            return Ok(None);
+        }
+        let parts = |line: &[u8]| {
+            let first = memchr::memchr(b'|', line)?;
+            let second = first + 1 + memchr::memchr(b'|', &line[first + 1..])?;
+            Some((first, second))
+        };
+        let Some((first, second)) = parts(line) else {
+            return Err(format!(
+                "expected thread|operation(operand)|place, found {:?}",
+                String::from_utf8_lossy(line)
+            ));
+        };
+        let (name, operation, place) = (
+            &line[..first],
+            &line[first + 1..second],
+            &line[second + 1..],
+        );
+        let (verb, operand) = match memchr::memchr(b'(', operation) {
+            Some(open) => match operation.split_last() {
+                Some((b')', inner)) => (&operation[..open], &inner[open + 1..]),
+                _ => return Err("the operand has no closing parenthesis".to_owned()),
+            },
+            None => (operation, &b""[..]),
+        };
+
+        let tables = &mut self.tables;
+        let names = &mut tables.names;
+        if name.is_empty() {
+            return Err("the thread has no name".to_owned());
+        }
+        let thread = self.threads.id(name, names, |name| {
+            tables.threads.push(Thread {
+                parent: None,
+                ordinal: 0,
+                name: Some(name),
+            });
+        })?;
+        let site = self.sites.id(place, names, |text| {
+            tables.sites.push(Site {
+                text: Some(text),
+                ..Site::default()
+            });
+        })?;
+        let needed = || match operand {
+            b"" => Err(format!(
+                "{} needs an operand",
+                String::from_utf8_lossy(verb)
+            )),
+            _ => Ok(operand),
+        };
+        let op = match verb {
+            b"r" | b"w" => {
+                let variable = self.variables.id(needed()?, names, |name| {
+                    tables.variables.push(Variable { name: Some(name) });
+                })?;
+                let loc = Loc(u64::from(variable));
+                match verb {
+                    b"r" => Op::Read { loc, size: 1 },
+                    _ => Op::Write { loc, size: 1 },
+                }
+            }
+            b"acq" | b"rel" => {
+                let lock = self.syncs.id(needed()?, names, |name| {
+                    tables.syncs.push(SyncObject {
+                        name: Some(name),
+                        class: None,
+                    });
+                })?;
+                let (lock, mode) = (SyncId(lock), Mode::Exclusive);
+                match verb {
+                    b"acq" => Op::Acquire { lock, mode },
+                    _ => Op::Release { lock, mode },
+                }
+            }
+            b"fork" => {
+                let children = &mut self.children;
+                let child = self.threads.id(needed()?, names, |name| {
+                    let parent = thread as usize;
+                    children.resize(children.len().max(parent + 1), 0);
+                    children[parent] += 1;
+                    tables.threads.push(Thread {
+                        parent: Some(ThreadId(thread)),
+                        ordinal: children[parent],
+                        name: Some(name),
+                    });
+                })?;
+                Op::Fork {
+                    child: ThreadId(child),
+                }
+            }
+            b"join" => {
+                let child = self.threads.id(needed()?, names, |name| {
+                    tables.threads.push(Thread {
+                        parent: None,
+                        ordinal: 0,
+                        name: Some(name),
+                    });
+                })?;
+                Op::Join {
+                    child: ThreadId(child),
+                }
+            }
+            b"begin" => Op::RegionBegin,
+            b"end" => Op::RegionEnd,
+            _ => {
+                return Err(format!(
+                    "unknown operation {:?}; STD has r, w, acq, rel, fork, join, begin and end",
+                    String::from_utf8_lossy(verb)
+                ));
+            }
+        };
+        Ok(Some(Event {
+            thread: ThreadId(thread),
+            site: SiteId(site),
+            op,
+        }))
+    }
+}
+
+impl<R: Read> Source for Reader<R> {
+    fn space(&self) -> Space {
+        Space::Names
+    }
+
+    fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    fn next_batch(&mut self, batch: &mut Vec<Event>) -> Result<()> {
+        batch.clear();
+        while batch.len() < BATCH {
+            let Some((from, to)) = self.next_line()? else {
+                break;
+            };
+            self.line += 1;
+            match self.parse(from, to) {
+                Ok(Some(event)) => batch.push(event),
+                Ok(None) => {}
+                Err(what) => {
+                    return Err(Error::Syntax {
+                        line: self.line,
+                        what,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn position(&self) -> u64 {
+        self.position
+    }
+}
+
+/// Gives equal names equal ids, counting from zero.
+#[derive(Default)]
+struct Interner {
+    /// Name and id. The hash is computed again when the table grows, which is
+    /// rare; comparing goes through the name table.
+    table: HashTable<(NameId, u32)>,
+}
+
+impl Interner {
+    #[inline]
+    fn id(
+        &mut self,
+        name: &[u8],
+        names: &mut Names,
+        define: impl FnOnce(NameId),
+    ) -> std::result::Result<u32, String> {
+        let hash = FxBuildHasher.hash_one(name);
+        let same = |&(id, _): &(NameId, u32)| names.get(id).map(str::as_bytes) == Some(name);
+        if let Some(&(_, id)) = self.table.find(hash, same) {
+            return Ok(id);
+        }
+        let text = std::str::from_utf8(name)
+            .map_err(|_| format!("the name {:?} is not UTF-8", String::from_utf8_lossy(name)))?;
+        let id = u32::try_from(self.table.len()).map_err(|_| "too many names".to_owned())?;
+        let name = names.add(text);
+        define(name);
+        self.table.insert_unique(hash, (name, id), |&(id, _)| {
+            FxBuildHasher.hash_one(names.get(id).unwrap_or_default().as_bytes())
+        });
+        Ok(id)
+    }
+}
+
+/// What became of a kind of operation that STD has no word for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Written as locks: threads stay ordered, perhaps more than they were.
+    AsLock,
+    /// Read mode is lost.
+    AsExclusive,
+    /// Not written at all.
+    Dropped,
+}
+
+impl Loss {
+    /// A few words for people.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::AsLock => "written as acquire and release of a lock",
+            Self::AsExclusive => "read mode written as a plain lock",
+            Self::Dropped => "left out",
+        }
+    }
+}
+
+/// Writes STD text.
+pub struct Writer<W: Write> {
+    out: W,
+    space: Space,
+    text: String,
+    losses: BTreeMap<(Kind, &'static str), u64>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts writing to `out`, in large pieces.
+    pub fn new(out: W, space: Space) -> Self {
+        Self {
+            out,
+            space,
+            text: String::new(),
+            losses: BTreeMap::new(),
+        }
+    }
+
+    /// Appends events.
+    pub fn write(&mut self, tables: &Tables, events: &[Event]) -> Result<()> {
+        for event in events {
+            self.event(tables, event);
+            if self.text.len() >= 1 << 16 {
+                self.out.write_all(self.text.as_bytes())?;
+                self.text.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// How many events of each kind could not be written as they are, and
+    /// what happened to them.
+    pub fn losses(&self) -> impl Iterator<Item = (Kind, &'static str, u64)> + '_ {
+        self.losses.iter().map(|(&(kind, how), &n)| (kind, how, n))
+    }
+
+    /// Writes the rest and gives the output back.
+    pub fn finish(mut self) -> Result<W> {
+        self.out.write_all(self.text.as_bytes())?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn lose(&mut self, kind: Kind, loss: Loss) {
+        *self.losses.entry((kind, loss.describe())).or_default() += 1;
+    }
+
+    fn event(&mut self, tables: &Tables, event: &Event) {
+        let kind = event.op.kind();
+        match event.op {
+            Op::Read { loc, .. } => self.access(tables, event, "r", loc),
+            Op::Write { loc, .. } => self.access(tables, event, "w", loc),
+            Op::Acquire { lock, mode } => {
+                self.lock_mode(kind, mode);
+                self.line(tables, event, "acq", &tables.sync_name(lock));
+            }
+            Op::Release { lock, mode } => {
+                self.lock_mode(kind, mode);
+                self.line(tables, event, "rel", &tables.sync_name(lock));
+            }
+            Op::Fork { child } => self.line(tables, event, "fork", &tables.thread_name(child)),
+            Op::Join { child } => self.line(tables, event, "join", &tables.thread_name(child)),
+            Op::RegionBegin => self.line(tables, event, "begin", ""),
+            Op::RegionEnd => self.line(tables, event, "end", ""),
+            Op::AtomicLoad { loc, order, .. }
+            | Op::AtomicStore { loc, order, .. }
+            | Op::AtomicRmw { loc, order, .. } => match order {
+                MemoryOrder::Relaxed => self.lose(kind, Loss::Dropped),
+                _ => {
+                    let name = format!("atomic.{}", tables.loc_name(self.space, loc));
+                    self.as_lock(tables, event, &name);
+                }
+            },
+            Op::Wait {
+                lock: Some(lock), ..
+            } => {
+                self.lose(kind, Loss::AsLock);
+                self.line(tables, event, "rel", &tables.sync_name(lock));
+            }
+            Op::Wake {
+                lock: Some(lock), ..
+            } => {
+                self.lose(kind, Loss::AsLock);
+                self.line(tables, event, "acq", &tables.sync_name(lock));
+            }
+            Op::BarrierArrive { barrier: object }
+            | Op::BarrierLeave { barrier: object }
+            | Op::SemPost { sem: object }
+            | Op::SemWait { sem: object } => {
+                self.as_lock(tables, event, &tables.sync_name(object));
+            }
+            Op::Wait { lock: None, .. }
+            | Op::Wake { lock: None, .. }
+            | Op::NotifyOne { .. }
+            | Op::NotifyAll { .. }
+            | Op::Fence { .. }
+            | Op::Call { .. }
+            | Op::Return
+            | Op::Alloc { .. }
+            | Op::Free { .. } => self.lose(kind, Loss::Dropped),
+        }
+    }
+
+    fn access(&mut self, tables: &Tables, event: &Event, verb: &str, loc: Loc) {
+        self.line(tables, event, verb, &tables.loc_name(self.space, loc));
+    }
+
+    fn lock_mode(&mut self, kind: Kind, mode: Mode) {
+        if mode == Mode::Shared {
+            self.lose(kind, Loss::AsExclusive);
+        }
+    }
+
+    fn as_lock(&mut self, tables: &Tables, event: &Event, name: &str) {
+        self.lose(event.op.kind(), Loss::AsLock);
+        self.line(tables, event, "acq", name);
+        self.line(tables, event, "rel", name);
+    }
+
+    fn line(&mut self, tables: &Tables, event: &Event, verb: &str, operand: &str) {
+        push_clean(&mut self.text, &tables.thread_name(event.thread));
+        self.text.push('|');
+        self.text.push_str(verb);
+        if !operand.is_empty() {
+            self.text.push('(');
+            push_clean(&mut self.text, operand);
+            self.text.push(')');
+        }
+        self.text.push('|');
+        push_clean(&mut self.text, &tables.site_name(event.site));
+        self.text.push('\n');
+    }
+}
+
+/// Appends a name without what would break the line apart.
+fn push_clean(out: &mut String, name: &str) {
+    out.extend(name.chars().map(|c| match c {
+        '|' => '/',
+        c if c.is_whitespace() => '_',
+        c => c,
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Builder, Trace};
+
+    const SAMPLE: &str = "\
+T0|fork(T1)|1
+T0|begin|2
+T0|acq(L1)|3
+T0|w(V234.23[0])|345
+T0|rel(L1)|4
+T0|end|5
+T1|r(V234.23[0])|346
+T0|join(T1)|6
+";
+
+    fn to_text(trace: &Trace) -> (String, Vec<(Kind, &'static str, u64)>) {
+        let mut writer = Writer::new(Vec::new(), trace.space);
+        writer.write(&trace.tables, &trace.events).unwrap();
+        let losses = writer.losses().collect();
+        (String::from_utf8(writer.finish().unwrap()).unwrap(), losses)
+    }
+
+    #[test]
+    fn what_std_can_say_comes_back_letter_by_letter() {
+        let trace = Trace::collect(Reader::new(SAMPLE.as_bytes())).unwrap();
+        assert_eq!(trace.tables.threads[1].parent, Some(ThreadId(0)));
+        assert_eq!(to_text(&trace), (SAMPLE.to_owned(), vec![]));
+    }
+
+    #[test]
+    fn lines_may_end_and_begin_as_people_write_them() {
+        let text = "# a comment\r\n\r\nT0|begin(3)|1\r\n  T0|w(x)|2  \nT0|end()|3";
+        let trace = Trace::collect(Reader::new(text.as_bytes())).unwrap();
+        let kinds: Vec<_> = trace.events.iter().map(|e| e.op.kind()).collect();
+        assert_eq!(kinds, [Kind::RegionBegin, Kind::Write, Kind::RegionEnd]);
+    }
+
+    #[test]
+    fn lines_longer_than_the_buffer_are_read() {
+        let name = "v".repeat(1 << 20);
+        let text = format!("T0|w({name})|1\nT0|r({name})|2\n");
+        let trace = Trace::collect(Reader::new(text.as_bytes())).unwrap();
+        assert_eq!(trace.tables.variables.len(), 1);
+        assert_eq!(trace.events.len(), 2);
+    }
+
+    #[test]
+    fn errors_name_the_line_and_the_trouble() {
+        for (text, expected) in [
+            (
+                "T0|r(x)|1\nT0|read(x)|2",
+                "line 2: unknown operation \"read\"",
+            ),
+            (
+                "T0 r(x) 1",
+                "line 1: expected thread|operation(operand)|place",
+            ),
+            ("T0|r(x|1", "line 1: the operand has no closing parenthesis"),
+            ("T0|acq|1", "line 1: acq needs an operand"),
+            ("|r(x)|1", "line 1: the thread has no name"),
+        ] {
+            let error = Trace::collect(Reader::new(text.as_bytes())).unwrap_err();
+            assert!(error.to_string().starts_with(expected), "{error}");
+        }
+        let error = Trace::collect(Reader::new(&b"T0|r(\xff)|1"[..])).unwrap_err();
+        assert!(error.to_string().contains("not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn what_std_cannot_say_is_counted() {
+        let mut b = Builder::new();
+        let (t, m, x) = (b.thread("T0"), b.sync("m"), b.variable("x"));
+        let order = MemoryOrder::SeqCst;
+        let mode = Mode::Shared;
+        b.push(t, "1", Op::Acquire { lock: m, mode });
+        b.push(
+            t,
+            "2",
+            Op::AtomicLoad {
+                loc: x,
+                size: 1,
+                order,
+            },
+        );
+        b.push(t, "3", Op::Fence { order });
+        let (text, losses) = to_text(&b.finish());
+        assert_eq!(
+            text,
+            "T0|acq(m)|1\nT0|acq(atomic.x)|2\nT0|rel(atomic.x)|2\n"
+        );
+        assert_eq!(losses.len(), 3);
+    }
+}
