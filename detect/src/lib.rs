@@ -1,0 +1,1 @@
+//! Race detectors of Racehound.

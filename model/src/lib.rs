@@ -1,0 +1,1 @@
+//! Model programs and the exhaustive explorer of Racehound.

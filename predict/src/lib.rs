@@ -1,0 +1,1 @@
+//! Access-anomaly patterns of Racehound.

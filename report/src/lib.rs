@@ -1,0 +1,1 @@
+//! Findings of Racehound and how they are shown.
