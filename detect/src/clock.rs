@@ -1,0 +1,179 @@
+//! Epochs and vector clocks (acculock.txt §II-A, §II-B).
+//!
+//! A thread's clock counts its synchronisation operations. It starts at 1, so
+//! that 0 can mean "never": an epoch with clock 0 precedes everything.
+
+use std::fmt;
+
+use racehound_trace::ThreadId;
+
+const CLOCK_BITS: u32 = 40;
+
+/// `c@t`: a moment in the life of one thread. Packs into a machine word with
+/// room for 2^24 threads and 2^40 releases of each.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Epoch(u64);
+
+impl Epoch {
+    /// Before everything.
+    pub const NEVER: Self = Self(0);
+
+    /// `clock@thread`.
+    #[inline]
+    pub fn new(thread: ThreadId, clock: u64) -> Self {
+        debug_assert!(clock < 1 << CLOCK_BITS && thread.0 < 1 << (64 - CLOCK_BITS));
+        Self(u64::from(thread.0) << CLOCK_BITS | clock)
+    }
+
+    /// Whose moment it is.
+    #[inline]
+    pub fn thread(self) -> ThreadId {
+        ThreadId((self.0 >> CLOCK_BITS) as u32)
+    }
+
+    /// When it is.
+    #[inline]
+    pub fn clock(self) -> u64 {
+        self.0 & ((1 << CLOCK_BITS) - 1)
+    }
+
+    /// The thread's next moment.
+    #[inline]
+    fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Debug for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{:?}", self.clock(), self.thread())
+    }
+}
+
+/// A clock for each thread; threads beyond the end are at 0.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct VectorClock {
+    clocks: Vec<u64>,
+}
+
+impl VectorClock {
+    /// The clock of one thread.
+    #[inline]
+    pub fn get(&self, thread: ThreadId) -> u64 {
+        self.clocks.get(thread.index()).copied().unwrap_or(0)
+    }
+
+    /// `c@t ≼ self`: whether that moment is known here.
+    #[inline]
+    pub fn knows(&self, epoch: Epoch) -> bool {
+        epoch.clock() <= self.get(epoch.thread())
+    }
+
+    fn set(&mut self, epoch: Epoch) {
+        let index = epoch.thread().index();
+        if index >= self.clocks.len() {
+            self.clocks.resize(index + 1, 0);
+        }
+        self.clocks[index] = epoch.clock();
+    }
+
+    /// `self ⊔= other`.
+    pub fn join(&mut self, other: &Self) {
+        if self.clocks.len() < other.clocks.len() {
+            self.clocks.resize(other.clocks.len(), 0);
+        }
+        for (mine, theirs) in self.clocks.iter_mut().zip(&other.clocks) {
+            *mine = (*mine).max(*theirs);
+        }
+    }
+
+    /// `self = other`, reusing the memory.
+    pub fn assign(&mut self, other: &Self) {
+        self.clocks.clone_from(&other.clocks);
+    }
+
+    /// Forgets everything, keeping the memory.
+    pub fn clear(&mut self) {
+        self.clocks.clear();
+    }
+
+    /// Whether nothing is known here.
+    pub fn is_empty(&self) -> bool {
+        self.clocks.is_empty()
+    }
+}
+
+impl fmt::Debug for VectorClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.clocks).finish()
+    }
+}
+
+/// A thread's own view of time: `C_t`, with `epoch(t)` at hand.
+///
+/// Invariant: `epoch` is the thread's own entry of `known`.
+#[derive(Clone, Debug)]
+pub struct ThreadClock {
+    known: VectorClock,
+    epoch: Epoch,
+}
+
+impl ThreadClock {
+    /// A thread that knows nobody yet.
+    pub fn new(thread: ThreadId) -> Self {
+        let epoch = Epoch::new(thread, 1);
+        let mut known = VectorClock::default();
+        known.set(epoch);
+        Self { known, epoch }
+    }
+
+    /// `epoch(t)`.
+    #[inline]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// `C_t`.
+    #[inline]
+    pub fn known(&self) -> &VectorClock {
+        &self.known
+    }
+
+    /// `C_t[t] += 1`.
+    pub fn tick(&mut self) {
+        self.epoch = self.epoch.next();
+        self.known.set(self.epoch);
+    }
+
+    /// `C_t ⊔= other`. Nobody knows more of `t` than `t` itself, so the epoch
+    /// stays.
+    pub fn learn(&mut self, other: &VectorClock) {
+        self.known.join(other);
+        debug_assert_eq!(self.known.get(self.epoch.thread()), self.epoch.clock());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epochs_pack_and_unpack() {
+        let epoch = Epoch::new(ThreadId((1 << 24) - 1), (1 << 40) - 1);
+        assert_eq!(epoch.thread(), ThreadId((1 << 24) - 1));
+        assert_eq!(epoch.clock(), (1 << 40) - 1);
+    }
+
+    #[test]
+    fn what_was_learnt_is_known() {
+        let (mut a, mut b) = (ThreadClock::new(ThreadId(0)), ThreadClock::new(ThreadId(5)));
+        assert!(b.known().knows(Epoch::NEVER));
+        assert!(!b.known().knows(a.epoch()));
+        a.tick();
+        b.learn(a.known());
+        assert!(b.known().knows(a.epoch()));
+        let before = a.epoch();
+        a.tick();
+        assert!(b.known().knows(before) && !b.known().knows(a.epoch()));
+    }
+}

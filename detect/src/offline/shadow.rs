@@ -1,0 +1,484 @@
+//! Where the variable cells are.
+//!
+//! Named variables are an array. Bytes are finer than anybody needs most of the
+//! time: memory is tracked in granules of eight, a granule starts with one cell
+//! for the bytes that are accessed together, and a cell is split when an access
+//! touches only part of them. Splitting copies the state, so every byte has
+//! exactly the state it would have with a cell of its own.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use racehound_trace::Loc;
+use rustc_hash::FxHashMap;
+
+/// One variable, or some bytes of a granule with a common history.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell<V> {
+    pub(super) var: V,
+    /// Which bytes of the granule; unused for named variables.
+    bytes: u8,
+    /// Reported and done with.
+    pub(super) done: bool,
+}
+
+/// Cells of named variables.
+pub(super) struct Named<V> {
+    cells: Vec<Cell<V>>,
+}
+
+impl<V: Default + Clone> Named<V> {
+    pub(super) fn new() -> Self {
+        Self { cells: Vec::new() }
+    }
+
+    #[inline]
+    pub(super) fn cell(&mut self, loc: Loc) -> &mut Cell<V> {
+        let index = loc.0 as usize;
+        if index >= self.cells.len() {
+            self.grow(index);
+        }
+        &mut self.cells[index]
+    }
+
+    #[cold]
+    fn grow(&mut self, index: usize) {
+        self.cells.resize_with(index + 1, Cell::default);
+    }
+
+    pub(super) fn forget(&mut self, loc: Loc) {
+        *self.cell(loc) = Cell::default();
+    }
+}
+
+const GRANULE: u64 = 8;
+const GRANULES: usize = 64;
+/// Bytes of memory that one page of cells stands for.
+pub(super) const PAGE: u64 = GRANULE * GRANULES as u64;
+
+/// Freed blocks that are remembered, to tell who freed what is used again.
+const GRAVES: usize = 65_536;
+
+#[derive(Clone)]
+struct Granule<V> {
+    first: Option<Cell<V>>,
+    /// More cells, once the granule was split. The box keeps granules small.
+    #[allow(clippy::box_collection)]
+    rest: Option<Box<Vec<Cell<V>>>>,
+}
+
+impl<V> Default for Granule<V> {
+    fn default() -> Self {
+        Self {
+            first: None,
+            rest: None,
+        }
+    }
+}
+
+/// Cells of addressed memory.
+pub(super) struct Memory<V> {
+    pages: FxHashMap<u64, usize>,
+    arena: Vec<Box<[Granule<V>; GRANULES]>>,
+    free: Vec<usize>,
+    last: Option<(u64, usize)>,
+    /// Freed blocks: start to end and the state that freeing left.
+    graves: BTreeMap<u64, (u64, V)>,
+    burials: VecDeque<u64>,
+}
+
+/// A piece of an access that lies within one granule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// First byte of the granule.
+    pub(super) granule: u64,
+    /// Bytes of the granule that are accessed, lowest first.
+    pub(super) bytes: u8,
+}
+
+/// Cuts an access into pieces.
+pub(super) fn pieces(loc: Loc, size: u32) -> impl Iterator<Item = Piece> {
+    let (start, end) = (loc.0, loc.0.saturating_add(u64::from(size)));
+    let first = start & !(GRANULE - 1);
+    (0..)
+        .map(move |i| first + i * GRANULE)
+        .take_while(move |granule| *granule < end && start < end)
+        .map(move |granule| {
+            let from = start.saturating_sub(granule).min(GRANULE);
+            let to = (end - granule).min(GRANULE);
+            let bytes = ((1u16 << to) - (1u16 << from)) as u8;
+            Piece { granule, bytes }
+        })
+}
+
+impl Piece {
+    /// Location and size of some bytes of this granule.
+    pub(super) fn place(self, bytes: u8) -> (Loc, u32) {
+        let first = bytes.trailing_zeros();
+        let past = u8::BITS - bytes.leading_zeros();
+        (Loc(self.granule + u64::from(first)), past - first)
+    }
+}
+
+impl<V: Default + Clone> Memory<V> {
+    pub(super) fn new() -> Self {
+        Self {
+            pages: FxHashMap::default(),
+            arena: Vec::new(),
+            free: Vec::new(),
+            last: None,
+            graves: BTreeMap::new(),
+            burials: VecDeque::new(),
+        }
+    }
+
+    fn page(&mut self, number: u64) -> usize {
+        match self.last {
+            Some((page, index)) if page == number => index,
+            _ => {
+                let Self {
+                    pages, arena, free, ..
+                } = self;
+                let index = *pages.entry(number).or_insert_with(|| match free.pop() {
+                    Some(index) => index,
+                    None => {
+                        arena.push(Box::new(std::array::from_fn(|_| Granule::default())));
+                        arena.len() - 1
+                    }
+                });
+                self.last = Some((number, index));
+                index
+            }
+        }
+    }
+
+    /// Calls `each` with every cell that the piece consists of, and the bytes
+    /// it covers, after splitting what it covers only in part.
+    #[inline]
+    pub(super) fn cells(&mut self, piece: Piece, mut each: impl FnMut(&mut Cell<V>, u8)) {
+        let index = self.page(piece.granule / PAGE);
+        let granule = (piece.granule / GRANULE) as usize % GRANULES;
+        if let Some(cell) = &mut self.arena[index][granule].first
+            && cell.bytes == piece.bytes
+        {
+            return each(cell, piece.bytes);
+        }
+        self.split(index, granule, piece);
+        let Granule { first, rest } = &mut self.arena[index][granule];
+        let rest = rest.iter_mut().flat_map(|rest| rest.iter_mut());
+        for cell in first.iter_mut().chain(rest) {
+            if cell.bytes & piece.bytes != 0 {
+                each(cell, cell.bytes);
+            }
+        }
+    }
+
+    /// Makes the granule's cells such that each is inside the piece or outside
+    /// of it, and the piece is covered.
+    #[cold]
+    fn split(&mut self, index: usize, granule: usize, piece: Piece) {
+        let Granule { first, rest } = std::mem::take(&mut self.arena[index][granule]);
+        let before: Vec<Cell<V>> = first
+            .into_iter()
+            .chain(rest.into_iter().flat_map(|r| *r))
+            .collect();
+        let mut after = Vec::with_capacity(before.len() + 1);
+        let mut missing = piece.bytes;
+        for cell in before {
+            missing &= !cell.bytes;
+            for bytes in [cell.bytes & piece.bytes, cell.bytes & !piece.bytes] {
+                if bytes != 0 {
+                    after.push(Cell {
+                        bytes,
+                        ..cell.clone()
+                    });
+                }
+            }
+        }
+        // Bytes seen for the first time: one cell for those alike.
+        while missing != 0 {
+            let (place, _) = piece.place(missing);
+            let (var, end) = self.fresh(place.0);
+            let length = (end - place.0).min(GRANULE) as u32;
+            let window = (((1u16 << length) - 1) << (place.0 - piece.granule)) as u8;
+            after.push(Cell {
+                var,
+                bytes: missing & window,
+                done: false,
+            });
+            missing &= !window;
+        }
+        // Bytes in address order: warnings name the lowest first.
+        after.sort_by_key(|cell| cell.bytes.trailing_zeros());
+        let mut after = after.into_iter();
+        let first = after.next();
+        let rest: Vec<_> = after.collect();
+        self.arena[index][granule] = Granule {
+            first,
+            rest: (!rest.is_empty()).then(|| Box::new(rest)),
+        };
+    }
+
+    /// The state of memory never seen, and where such memory ends.
+    fn fresh(&self, at: u64) -> (V, u64) {
+        if let Some((_, (end, var))) = self.graves.range(..=at).next_back()
+            && at < *end
+        {
+            return (var.clone(), *end);
+        }
+        let next = self.graves.range(at + 1..).next();
+        (V::default(), next.map_or(u64::MAX, |(start, _)| *start))
+    }
+
+    /// The bytes of a granule that have cells.
+    fn covered(&self, piece: Piece) -> u8 {
+        let Some(&index) = self.pages.get(&(piece.granule / PAGE)) else {
+            return 0;
+        };
+        let Granule { first, rest } =
+            &self.arena[index][(piece.granule / GRANULE) as usize % GRANULES];
+        let rest = rest.iter().flat_map(|rest| rest.iter());
+        first
+            .iter()
+            .chain(rest)
+            .fold(0, |all, cell| all | cell.bytes)
+            & piece.bytes
+    }
+
+    /// Calls `each` with everything that is known of a range: its cells, after
+    /// splitting those at its ends, and what freeing left where no cell is.
+    pub(super) fn existing(
+        &mut self,
+        loc: Loc,
+        size: u32,
+        mut each: impl FnMut(Loc, u32, &mut Cell<V>),
+    ) {
+        for page in self.pages_of(loc, size) {
+            let start = loc.0.max(page * PAGE);
+            let end = (loc.0 + u64::from(size)).min((page + 1) * PAGE);
+            for piece in pieces(Loc(start), (end - start) as u32) {
+                let bytes = self.covered(piece);
+                if bytes != 0 {
+                    let piece = Piece { bytes, ..piece };
+                    self.cells(piece, |cell, bytes| {
+                        let (loc, size) = piece.place(bytes);
+                        each(loc, size, cell);
+                    });
+                }
+            }
+        }
+        for (start, end, var) in self.graves_in(loc.0, loc.0 + u64::from(size)) {
+            let size = (end - start) as u32;
+            if pieces(Loc(start), size).any(|piece| self.covered(piece) != piece.bytes) {
+                let mut cell = Cell {
+                    var,
+                    bytes: 0,
+                    done: false,
+                };
+                each(Loc(start), size, &mut cell);
+            }
+        }
+    }
+
+    /// The parts of freed blocks within a range.
+    fn graves_in(&self, start: u64, end: u64) -> Vec<(u64, u64, V)> {
+        let before = self.graves.range(..start).next_back();
+        let within = self.graves.range(start..end);
+        before
+            .into_iter()
+            .chain(within)
+            .map(|(from, (to, var))| (start.max(*from), end.min(*to), var))
+            .filter(|(from, to, _)| from < to)
+            .map(|(from, to, var)| (from, to, var.clone()))
+            .collect()
+    }
+
+    fn pages_of(&self, loc: Loc, size: u32) -> Vec<u64> {
+        if size == 0 {
+            return Vec::new();
+        }
+        let numbers = loc.0 / PAGE..=(loc.0 + u64::from(size) - 1) / PAGE;
+        if (numbers.end() - numbers.start()) < self.pages.len() as u64 {
+            numbers
+                .filter(|page| self.pages.contains_key(page))
+                .collect()
+        } else {
+            let there = self.pages.keys().copied();
+            let mut pages: Vec<u64> = there.filter(|page| numbers.contains(page)).collect();
+            pages.sort_unstable();
+            pages
+        }
+    }
+
+    /// Forgets all about a range.
+    pub(super) fn forget(&mut self, loc: Loc, size: u32) {
+        let (start, end) = (loc.0, loc.0 + u64::from(size));
+        self.exhume(start, end);
+        for page in self.pages_of(loc, size) {
+            let index = self.pages[&page];
+            if start <= page * PAGE && (page + 1) * PAGE <= end {
+                self.arena[index].fill_with(Granule::default);
+                self.pages.remove(&page);
+                self.free.push(index);
+                self.last = None;
+                continue;
+            }
+            let (from, to) = (start.max(page * PAGE), end.min((page + 1) * PAGE));
+            for piece in pieces(Loc(from), (to - from) as u32) {
+                let granule = (piece.granule / GRANULE) as usize % GRANULES;
+                let there = std::mem::take(&mut self.arena[index][granule]);
+                let rest = there.rest.into_iter().flat_map(|rest| *rest);
+                let mut left = there.first.into_iter().chain(rest).filter_map(|mut cell| {
+                    cell.bytes &= !piece.bytes;
+                    (cell.bytes != 0).then_some(cell)
+                });
+                let first = left.next();
+                let rest: Vec<_> = left.collect();
+                self.arena[index][granule] = Granule {
+                    first,
+                    rest: (!rest.is_empty()).then(|| Box::new(rest)),
+                };
+            }
+            if self.arena[index]
+                .iter()
+                .all(|granule| granule.first.is_none())
+            {
+                self.pages.remove(&page);
+                self.free.push(index);
+                self.last = None;
+            }
+        }
+    }
+
+    /// Forgets a range but for the state that freeing it left.
+    pub(super) fn bury(&mut self, loc: Loc, size: u32, var: V) {
+        self.forget(loc, size);
+        if size > 0 {
+            self.graves.insert(loc.0, (loc.0 + u64::from(size), var));
+            self.burials.push_back(loc.0);
+            if self.burials.len() > GRAVES
+                && let Some(oldest) = self.burials.pop_front()
+            {
+                self.graves.remove(&oldest);
+            }
+        }
+    }
+
+    /// Removes graves from a range, leaving what reaches beyond it.
+    fn exhume(&mut self, start: u64, end: u64) {
+        if self.graves.is_empty() {
+            return;
+        }
+        let before = self.graves.range(..start).next_back();
+        let within = self.graves.range(start..end);
+        let starts: Vec<u64> = before
+            .into_iter()
+            .chain(within)
+            .map(|(at, _)| *at)
+            .collect();
+        for grave in starts {
+            let Some((past, var)) = self.graves.remove(&grave) else {
+                continue;
+            };
+            if past > end {
+                self.graves.insert(end, (past, var.clone()));
+                self.burials.push_back(end);
+            }
+            if grave < start {
+                self.graves.insert(grave, (start.min(past), var));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn accesses_are_cut_at_granules() {
+        let cut = |at, size| {
+            pieces(Loc(at), size)
+                .map(|p| (p.granule, p.bytes))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(cut(16, 8), [(16, 0xff)]);
+        assert_eq!(cut(18, 2), [(16, 0b1100)]);
+        assert_eq!(cut(14, 4), [(8, 0b1100_0000), (16, 0b11)]);
+        assert_eq!(cut(7, 18), [(0, 0x80), (8, 0xff), (16, 0xff), (24, 1)]);
+        assert_eq!(cut(5, 0), []);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Touch(u64, u32),
+        Forget(u64, u32),
+        Free(u64, u32),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let place = || (0u64..1100, 0u32..40);
+        prop::collection::vec(
+            prop_oneof![
+                4 => place().prop_map(|(at, size)| Step::Touch(at, size)),
+                1 => (0u64..1100, 0u32..700).prop_map(|(at, size)| Step::Forget(at, size)),
+                1 => place().prop_map(|(at, size)| Step::Free(at, size)),
+            ],
+            0..60,
+        )
+    }
+
+    proptest! {
+        /// The state is the list of accesses a byte has seen; a cell for every
+        /// byte is the model.
+        #[test]
+        fn every_byte_has_the_state_of_its_own(steps in steps()) {
+            let mut memory: Memory<Vec<usize>> = Memory::new();
+            let mut model = vec![Vec::new(); 2048];
+            let mut buried = vec![None; 2048];
+            for (i, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Touch(at, size) => {
+                        for piece in pieces(Loc(at), size) {
+                            memory.cells(piece, |cell, _| cell.var.push(i));
+                        }
+                        for byte in at as usize..at as usize + size as usize {
+                            if model[byte].is_empty() {
+                                model[byte].extend(buried[byte]);
+                            }
+                            model[byte].push(i);
+                        }
+                    }
+                    Step::Forget(at, size) => {
+                        memory.forget(Loc(at), size);
+                        for byte in at as usize..at as usize + size as usize {
+                            model[byte].clear();
+                            buried[byte] = None;
+                        }
+                    }
+                    Step::Free(at, size) => {
+                        memory.bury(Loc(at), size, vec![i]);
+                        for byte in at as usize..at as usize + size as usize {
+                            model[byte].clear();
+                            buried[byte] = Some(i);
+                        }
+                    }
+                }
+            }
+            let mut seen = vec![Vec::new(); 2048];
+            memory.existing(Loc(0), 2048, |loc, size, cell| {
+                if cell.bytes == 0 {
+                    return; // A freed block that nobody touched since.
+                }
+                for (i, byte) in (loc.0..loc.0 + u64::from(size)).enumerate() {
+                    let offset = (loc.0 % 8) as usize + i;
+                    if cell.bytes & 1 << offset != 0 {
+                        seen[byte as usize] = cell.var.clone();
+                    }
+                }
+            });
+            prop_assert_eq!(seen, model);
+        }
+    }
+}
