@@ -1,0 +1,573 @@
+//! The single-step interpreter: sequentially consistent interleavings.
+//!
+//! A step is one visible operation of one thread. Local computation takes no
+//! time: after each step the thread's local code is run at once, up to its next
+//! visible operation, so that [`pending`](Machine::pending) always knows what a
+//! thread is about to do (`NextStmt` of racefuzzer.txt §2.1). An assertion is
+//! local, too: it is checked together with the step before it.
+//!
+//! There are no spurious wake-ups and no time-outs. Any waiter may be the one a
+//! notify-one wakes, and any enabled thread may take a lock that comes free.
+
+use racehound_schedule::Pending;
+use racehound_trace::{Event, Loc, MemoryOrder, Mode, Op, SiteId, SyncId, ThreadId};
+
+use crate::program::{Instruction, Program, Step};
+use crate::sync::Sync;
+
+/// How a `skip 100` is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skips {
+    /// As a hundred steps.
+    Each,
+    /// As one step: nobody can tell.
+    AtOnce,
+}
+
+/// Why an execution stopped before its threads had ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Abort {
+    Failed {
+        site: SiteId,
+        name: String,
+    },
+    Misuse {
+        site: SiteId,
+        message: String,
+    },
+    LoopBound {
+        site: SiteId,
+    },
+    /// A thread computes and computes without a visible step.
+    Endless,
+}
+
+/// Local instructions in a row before a thread counts as endless: loops are
+/// bounded, so this takes nested ones with large bounds.
+const MOST_LOCAL_INSTRUCTIONS: u32 = 1_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    NotStarted,
+    Running,
+    /// Within a wait: `depth` is how often the lock was held.
+    Waiting {
+        notified: bool,
+        depth: u32,
+    },
+    /// At a barrier that opens when it leaves this generation.
+    AtBarrier {
+        generation: u32,
+    },
+    Ended,
+    Joined,
+}
+
+#[derive(Clone, Debug)]
+struct Thread {
+    status: Status,
+    /// The visible step it is at, or just past the last instruction.
+    counter: usize,
+    slots: Vec<i64>,
+    /// How many steps of a skip are done.
+    skipped: u32,
+}
+
+/// A program in the middle of an execution.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine<'p> {
+    program: &'p Program,
+    skips: Skips,
+    variables: Vec<i64>,
+    syncs: Vec<Sync>,
+    threads: Vec<Thread>,
+    abort: Option<Abort>,
+}
+
+impl<'p> Machine<'p> {
+    pub(crate) fn start(program: &'p Program, skips: Skips) -> Self {
+        let thread = |code: &crate::program::Code| Thread {
+            status: Status::NotStarted,
+            counter: 0,
+            slots: vec![0; code.slots],
+            skipped: 0,
+        };
+        let mut machine = Self {
+            program,
+            skips,
+            variables: program.variables.clone(),
+            syncs: program.syncs.iter().map(|s| Sync::new(*s)).collect(),
+            threads: program.threads.iter().map(thread).collect(),
+            abort: None,
+        };
+        machine.launch(ThreadId(0));
+        machine
+    }
+
+    /// Why the execution is over, if it was cut short.
+    pub(crate) fn abort(&self) -> Option<&Abort> {
+        self.abort.as_ref()
+    }
+
+    /// The threads that can go, sorted, with what each is about to do.
+    pub(crate) fn enabled(&self) -> Vec<Pending> {
+        if self.abort.is_some() {
+            return Vec::new();
+        }
+        self.ids()
+            .filter(|&id| self.is_enabled(id))
+            .filter_map(|id| self.pending(id))
+            .collect()
+    }
+
+    /// Where the threads stand that have started and not ended.
+    pub(crate) fn alive(&self) -> Vec<(ThreadId, SiteId)> {
+        let pending = self.ids().filter_map(|id| self.pending(id));
+        pending.map(|p| (p.thread, p.site)).collect()
+    }
+
+    /// Whom the notify-one that `id` is about to do could wake; empty for any
+    /// other step.
+    pub(crate) fn waiters(&self, id: ThreadId) -> &[ThreadId] {
+        match self.step_at(id) {
+            Some((_, Step::NotifyOne { condition })) => self.syncs[condition.index()].waiters(),
+            _ => &[],
+        }
+    }
+
+    fn ids(&self) -> impl Iterator<Item = ThreadId> + use<> {
+        (0..self.threads.len()).map(ThreadId::from_index)
+    }
+
+    fn step_at(&self, id: ThreadId) -> Option<(SiteId, &'p Step)> {
+        let thread = &self.threads[id.index()];
+        if matches!(
+            thread.status,
+            Status::NotStarted | Status::Ended | Status::Joined
+        ) {
+            return None;
+        }
+        match self.program.threads[id.index()]
+            .instructions
+            .get(thread.counter)
+        {
+            Some(Instruction::Step { site, step }) => Some((*site, step)),
+            _ => None,
+        }
+    }
+
+    fn is_enabled(&self, id: ThreadId) -> bool {
+        let Some((_, step)) = self.step_at(id) else {
+            return false;
+        };
+        let sync = |sync: SyncId| &self.syncs[sync.index()];
+        match (self.threads[id.index()].status, step) {
+            (Status::Waiting { notified, .. }, Step::Wait { lock, .. }) => {
+                notified && sync(*lock).can_acquire(id, Mode::Exclusive)
+            }
+            (Status::AtBarrier { generation }, Step::Barrier { barrier }) => {
+                sync(*barrier).generation() != generation
+            }
+            (_, Step::Acquire { lock, mode }) => sync(*lock).can_acquire(id, *mode),
+            (_, Step::Take { semaphore }) => sync(*semaphore).semaphore() > 0,
+            // Joining a thread that was never forked, or twice, is a misuse
+            // and does not wait.
+            (_, Step::Join { child }) => !matches!(
+                self.threads[child.index()].status,
+                Status::Running | Status::Waiting { .. } | Status::AtBarrier { .. }
+            ),
+            _ => true,
+        }
+    }
+
+    /// What a thread that has started and not ended is about to do.
+    pub(crate) fn pending(&self, id: ThreadId) -> Option<Pending> {
+        let (site, step) = self.step_at(id)?;
+        let thread = &self.threads[id.index()];
+        let loc = |variable: usize| Loc(variable as u64);
+        let size = 1;
+        let op = match *step {
+            Step::Read { variable, .. } => Op::Read {
+                loc: loc(variable),
+                size,
+            },
+            Step::Write { variable, .. } => Op::Write {
+                loc: loc(variable),
+                size,
+            },
+            Step::Load {
+                variable, order, ..
+            } => Op::AtomicLoad {
+                loc: loc(variable),
+                size,
+                order,
+            },
+            Step::Store {
+                variable, order, ..
+            } => Op::AtomicStore {
+                loc: loc(variable),
+                size,
+                order,
+            },
+            Step::Add {
+                variable, order, ..
+            }
+            | Step::Swap {
+                variable, order, ..
+            } => Op::AtomicRmw {
+                loc: loc(variable),
+                size,
+                order,
+            },
+            Step::CompareAndSwap {
+                variable,
+                order,
+                ref old,
+                ..
+            } => {
+                if self.variables[variable] == old.of(&thread.slots) {
+                    Op::AtomicRmw {
+                        loc: loc(variable),
+                        size,
+                        order,
+                    }
+                } else {
+                    let order = acquire_part(order);
+                    Op::AtomicLoad {
+                        loc: loc(variable),
+                        size,
+                        order,
+                    }
+                }
+            }
+            Step::Fence { order } => Op::Fence { order },
+            Step::Acquire { lock, mode } => Op::Acquire { lock, mode },
+            Step::Release { lock } => {
+                // A misuse has to be called something.
+                let mode = self.syncs[lock.index()]
+                    .held_by(id)
+                    .unwrap_or(Mode::Exclusive);
+                Op::Release { lock, mode }
+            }
+            Step::Wait {
+                condition: cond,
+                lock,
+            } => {
+                let lock = Some(lock);
+                match thread.status {
+                    Status::Waiting { .. } => Op::Wake {
+                        cond,
+                        lock,
+                        notified: true,
+                    },
+                    _ => Op::Wait { cond, lock },
+                }
+            }
+            Step::NotifyOne { condition } => Op::NotifyOne {
+                cond: condition,
+                woken: None,
+            },
+            Step::NotifyAll { condition } => Op::NotifyAll { cond: condition },
+            Step::Post { semaphore } => Op::SemPost { sem: semaphore },
+            Step::Take { semaphore } => Op::SemWait { sem: semaphore },
+            Step::Barrier { barrier } => match thread.status {
+                Status::AtBarrier { .. } => Op::BarrierLeave { barrier },
+                _ => Op::BarrierArrive { barrier },
+            },
+            Step::Fork { child } => Op::Fork { child },
+            Step::Join { child } => Op::Join { child },
+            Step::Call { function } => Op::Call { function },
+            Step::Return => Op::Return,
+            Step::RegionBegin => Op::RegionBegin,
+            Step::RegionEnd => Op::RegionEnd,
+            Step::Skip { .. } => {
+                return Some(Pending {
+                    thread: id,
+                    site,
+                    op: None,
+                });
+            }
+        };
+        Some(Pending {
+            thread: id,
+            site,
+            op: Some(op),
+        })
+    }
+
+    /// Lets an enabled thread do its step. A notify-one wakes the waiter of
+    /// this index. A skip and a misuse are no events.
+    pub(crate) fn step(&mut self, id: ThreadId, waiter: usize) -> Option<Event> {
+        let pending = self.pending(id)?;
+        let (site, step) = self.step_at(id)?;
+        let Some(mut op) = pending.op else {
+            self.skip(id, step);
+            return None;
+        };
+        match self.perform(id, step, &mut op, waiter) {
+            Ok(Next::Advance) => {
+                self.threads[id.index()].counter += 1;
+                self.run_local_code(id);
+            }
+            Ok(Next::Stay(status)) => self.threads[id.index()].status = status,
+            Err(message) => {
+                self.abort = Some(Abort::Misuse { site, message });
+                return None;
+            }
+        }
+        Some(Event {
+            thread: id,
+            site,
+            op,
+        })
+    }
+
+    fn skip(&mut self, id: ThreadId, step: &Step) {
+        let Step::Skip { times } = step else { return };
+        let thread = &mut self.threads[id.index()];
+        thread.skipped += 1;
+        if thread.skipped == *times || self.skips == Skips::AtOnce {
+            thread.skipped = 0;
+            thread.counter += 1;
+            self.run_local_code(id);
+        }
+    }
+
+    fn perform(
+        &mut self,
+        id: ThreadId,
+        step: &Step,
+        op: &mut Op,
+        waiter: usize,
+    ) -> Result<Next, String> {
+        let Self {
+            variables,
+            syncs,
+            threads,
+            program,
+            ..
+        } = self;
+        let thread = &mut threads[id.index()];
+        let name = |sync: SyncId| program.tables.sync_name(sync);
+        match step {
+            Step::Read { variable, into } | Step::Load { variable, into, .. } => {
+                thread.slots[*into] = variables[*variable];
+            }
+            Step::Write { variable, value }
+            | Step::Store {
+                variable, value, ..
+            } => {
+                variables[*variable] = value.of(&thread.slots);
+            }
+            Step::Add {
+                variable,
+                value,
+                into,
+                ..
+            } => {
+                let old = variables[*variable];
+                variables[*variable] = old.wrapping_add(value.of(&thread.slots));
+                thread.slots[*into] = old;
+            }
+            Step::Swap {
+                variable,
+                value,
+                into,
+                ..
+            } => {
+                let new = value.of(&thread.slots);
+                thread.slots[*into] = std::mem::replace(&mut variables[*variable], new);
+            }
+            Step::CompareAndSwap {
+                variable,
+                old,
+                new,
+                into,
+                ..
+            } => {
+                let found = variables[*variable];
+                if found == old.of(&thread.slots) {
+                    variables[*variable] = new.of(&thread.slots);
+                }
+                thread.slots[*into] = found;
+            }
+            Step::Acquire { lock, mode } => syncs[lock.index()].acquire(id, *mode, 1),
+            Step::Release { lock } => {
+                let sync = &mut syncs[lock.index()];
+                if sync.held_by(id).is_none() {
+                    return Err(format!("unlock of `{}`, which is not held", name(*lock)));
+                }
+                sync.release(id);
+            }
+            Step::Wait { condition, lock } => {
+                let sync = &mut syncs[lock.index()];
+                if let Status::Waiting { depth, .. } = thread.status {
+                    sync.acquire(id, Mode::Exclusive, depth);
+                    thread.status = Status::Running;
+                } else {
+                    if sync.held_by(id).is_none() {
+                        return Err(format!("wait with `{}`, which is not held", name(*lock)));
+                    }
+                    let depth = sync.release_all();
+                    syncs[condition.index()].waiters_mut().push(id);
+                    let notified = false;
+                    return Ok(Next::Stay(Status::Waiting { notified, depth }));
+                }
+            }
+            Step::NotifyOne { condition } => {
+                let waiters = syncs[condition.index()].waiters_mut();
+                if waiter < waiters.len() {
+                    let woken = waiters.remove(waiter);
+                    notify(threads, woken);
+                    *op = Op::NotifyOne {
+                        cond: *condition,
+                        woken: Some(woken),
+                    };
+                }
+            }
+            Step::NotifyAll { condition } => {
+                for woken in std::mem::take(syncs[condition.index()].waiters_mut()) {
+                    notify(threads, woken);
+                }
+            }
+            Step::Post { semaphore } => syncs[semaphore.index()].add_to_semaphore(1),
+            Step::Take { semaphore } => syncs[semaphore.index()].add_to_semaphore(-1),
+            Step::Barrier { barrier } => {
+                if let Status::AtBarrier { .. } = thread.status {
+                    thread.status = Status::Running;
+                } else {
+                    let generation = syncs[barrier.index()].generation();
+                    syncs[barrier.index()].arrive();
+                    return Ok(Next::Stay(Status::AtBarrier { generation }));
+                }
+            }
+            Step::Fork { child } => {
+                if threads[child.index()].status != Status::NotStarted {
+                    let child = program.tables.thread_name(*child);
+                    return Err(format!("fork of `{child}`, which was forked before"));
+                }
+                self.launch(*child);
+            }
+            Step::Join { child } => {
+                let name = program.tables.thread_name(*child);
+                match threads[child.index()].status {
+                    Status::Ended => threads[child.index()].status = Status::Joined,
+                    Status::Joined => {
+                        return Err(format!("join of `{name}`, which was joined before"));
+                    }
+                    _ => return Err(format!("join of `{name}`, which was not forked")),
+                }
+            }
+            Step::Fence { .. }
+            | Step::Call { .. }
+            | Step::Return
+            | Step::RegionBegin
+            | Step::RegionEnd
+            | Step::Skip { .. } => {}
+        }
+        Ok(Next::Advance)
+    }
+
+    fn launch(&mut self, id: ThreadId) {
+        self.threads[id.index()].status = Status::Running;
+        self.run_local_code(id);
+    }
+
+    /// Runs a thread up to its next visible step, or its end.
+    fn run_local_code(&mut self, id: ThreadId) {
+        let instructions = &self.program.threads[id.index()].instructions;
+        let thread = &mut self.threads[id.index()];
+        for _ in 0..MOST_LOCAL_INSTRUCTIONS {
+            let Some(instruction) = instructions.get(thread.counter) else {
+                thread.status = Status::Ended;
+                self.check_end(id);
+                return;
+            };
+            let slots = &mut thread.slots;
+            let mut next = thread.counter + 1;
+            let abort = match instruction {
+                Instruction::Step { .. } => return,
+                Instruction::Set { slot, value } => {
+                    slots[*slot] = value.of(slots);
+                    None
+                }
+                Instruction::JumpIfZero { condition, to } => {
+                    if condition.of(slots) == 0 {
+                        next = *to;
+                    }
+                    None
+                }
+                Instruction::Jump { to } => {
+                    next = *to;
+                    None
+                }
+                Instruction::Bound { counter, max, site } => {
+                    slots[*counter] += 1;
+                    (slots[*counter] > *max).then_some(Abort::LoopBound { site: *site })
+                }
+                Instruction::Assert {
+                    condition,
+                    site,
+                    name,
+                } => {
+                    let failed = condition.of(slots) == 0;
+                    failed.then(|| Abort::Failed {
+                        site: *site,
+                        name: name.clone(),
+                    })
+                }
+            };
+            if abort.is_some() {
+                self.abort = self.abort.take().or(abort);
+                return;
+            }
+            thread.counter = next;
+        }
+        self.abort = Some(Abort::Endless);
+    }
+
+    /// A lock nobody can release any more: no trace could show the join.
+    fn check_end(&mut self, id: ThreadId) {
+        let held = self.syncs.iter().position(|s| s.held_by(id).is_some());
+        let Some(lock) = held.map(SyncId::from_index) else {
+            return;
+        };
+        let thread = self.program.tables.thread_name(id);
+        let lock = self.program.tables.sync_name(lock);
+        // It has taken a lock, so it has a last step.
+        let instructions = self.program.threads[id.index()].instructions.iter();
+        let site = instructions
+            .rev()
+            .find_map(|instruction| match instruction {
+                Instruction::Step { site, .. } => Some(*site),
+                _ => None,
+            });
+        if let Some(site) = site {
+            let message = format!("`{thread}` ends while it holds `{lock}`");
+            self.abort = self.abort.take().or(Some(Abort::Misuse { site, message }));
+        }
+    }
+}
+
+/// What becomes of a thread after its step.
+enum Next {
+    /// On to the next instruction.
+    Advance,
+    /// The statement has a second half.
+    Stay(Status),
+}
+
+fn notify(threads: &mut [Thread], woken: ThreadId) {
+    if let Status::Waiting { notified, .. } = &mut threads[woken.index()].status {
+        *notified = true;
+    }
+}
+
+/// The order of a compare-and-swap that failed, which is a load.
+fn acquire_part(order: MemoryOrder) -> MemoryOrder {
+    match order {
+        MemoryOrder::AcqRel => MemoryOrder::Acquire,
+        MemoryOrder::Release => MemoryOrder::Relaxed,
+        other => other,
+    }
+}
