@@ -1,1 +1,21 @@
-//! Findings of Racehound and how they are shown.
+//! What Racehound tells people and programs.
+//!
+//! [`finding`] is the contract: the findings as `--json` writes them. [`text`]
+//! shows the same findings on a terminal, [`table`] lines up columns.
+//!
+//! ```
+//! use racehound_report::finding::{Report, VERSION};
+//!
+//! let report = Report {
+//!     program: vec!["./bank".into()],
+//!     ..Report::default()
+//! };
+//! let json = serde_json::to_value(&report)?;
+//! assert_eq!(json["version"], VERSION);
+//! assert_eq!(json["findings"], serde_json::json!([]));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+pub mod finding;
+pub mod table;
+pub mod text;

@@ -173,8 +173,14 @@ impl Preset {
 /// around again.
 const SITES_PER_ROUTINE: u32 = 16;
 const ROUTINES: u32 = 48;
-/// Variables a routine walks through before the task ends.
-const WINDOW: u64 = 24;
+/// Accesses in a run on data of the worker's own: a loop that goes over a few
+/// variables several times, as loops do.
+const RUN: u32 = 32;
+const RUN_VARIABLES: u64 = 6;
+/// Fields of the object that a critical section is about.
+const FIELDS: u64 = 3;
+/// Entries of a read-only table that a piece of code looks at.
+const ENTRIES: u64 = 12;
 
 /// Produces the events of a [`Workload`].
 pub struct Generator {
@@ -233,6 +239,7 @@ enum Task {
         left: u32,
     },
     Section {
+        object: u64,
         left: u32,
         deeper: u32,
     },
@@ -390,8 +397,8 @@ impl Generator {
         let w = &self.workload;
         let guarded_share = w.sharing * (1.0 - w.read_only);
         // A section has `section` guarded accesses, a run of own accesses has
-        // WINDOW: choose so that the accesses come out in proportion.
-        let (per_section, per_run) = (f64::from(w.section.max(1)), WINDOW as f64);
+        // RUN: choose so that the accesses come out in proportion.
+        let (per_section, per_run) = (f64::from(w.section.max(1)), f64::from(RUN));
         let (a, b) = (guarded_share / per_section, (1.0 - guarded_share) / per_run);
         let section = self.rng.chance(a / (a + b));
         let depth = w.depth;
@@ -405,21 +412,28 @@ impl Generator {
                 _ => self.rng.below(u64::from(depth)) as u32,
             };
             self.workers[worker].task = Task::Section {
+                object: self.rng.next_u64() >> 32,
                 left: length,
                 deeper,
             };
         } else {
             let base = self.rng.below(self.layout.own);
-            let left = WINDOW as u32;
-            self.workers[worker].task = Task::Own { base, left };
+            self.workers[worker].task = Task::Own { base, left: RUN };
         }
     }
 
-    fn guarded(&mut self, lock: u32) -> u64 {
+    /// A field of an object that the lock guards.
+    fn guarded(&self, lock: u32, field: u64) -> u64 {
         let locks = u64::from(self.workload.locks);
         // Numbers below `guarded` that are `lock` modulo `locks`.
         let count = (self.layout.guarded - u64::from(lock)).div_ceil(locks);
-        self.layout.read_only + u64::from(lock) + locks * self.rng.below(count)
+        self.layout.read_only + u64::from(lock) + locks * (field % count)
+    }
+
+    /// An entry of the table that the worker's present code looks at.
+    fn table_entry(&mut self, worker: usize) -> u64 {
+        let table = u64::from(self.workers[worker].routine) * 97;
+        (table + self.rng.below(ENTRIES)) % self.layout.read_only
     }
 
     fn work(&mut self, batch: &mut Vec<Event>, worker: usize) {
@@ -433,10 +447,10 @@ impl Generator {
             Task::Own { left: 0, .. } => Task::None,
             Task::Own { base, left } => {
                 if read_only {
-                    let variable = self.rng.below(self.layout.read_only);
+                    let variable = self.table_entry(worker);
                     self.access(batch, worker, variable, false);
                 } else {
-                    let at = (base + (WINDOW - u64::from(left)) % WINDOW) % self.layout.own;
+                    let at = (base + u64::from(left) % RUN_VARIABLES) % self.layout.own;
                     let first = self.layout.read_only + self.layout.guarded;
                     let variable = first + worker as u64 * self.layout.own + at;
                     self.access(batch, worker, variable, write);
@@ -444,29 +458,45 @@ impl Generator {
                 let left = left - 1;
                 Task::Own { base, left }
             }
-            Task::Section { left: 0, .. } => {
+            Task::Section { left: 0, object, .. } => {
                 self.release(batch, worker);
                 match self.workers[worker].held.is_empty() {
                     true => Task::None,
-                    false => Task::Section { left: 0, deeper: 0 },
+                    false => Task::Section {
+                        object,
+                        left: 0,
+                        deeper: 0,
+                    },
                 }
             }
-            Task::Section { left, deeper } if deeper > 0 && self.rng.chance(0.5) => {
-                match self.free_lock(worker) {
-                    Some(lock) => {
-                        self.acquire(batch, worker, lock);
-                        let deeper = deeper - 1;
-                        Task::Section { left, deeper }
-                    }
-                    None => Task::Section { left, deeper: 0 },
+            Task::Section {
+                object,
+                left,
+                deeper,
+            } if deeper > 0 && self.rng.chance(0.5) => {
+                let lock = self.free_lock(worker);
+                if let Some(lock) = lock {
+                    self.acquire(batch, worker, lock);
+                }
+                Task::Section {
+                    object,
+                    left,
+                    deeper: lock.map_or(0, |_| deeper - 1),
                 }
             }
-            Task::Section { left, deeper } => {
+            Task::Section {
+                object,
+                left,
+                deeper,
+            } => {
                 let lock = *self.workers[worker].held.last().expect("in a section");
-                let variable = self.guarded(lock);
-                self.access(batch, worker, variable, write);
-                let left = left - 1;
-                Task::Section { left, deeper }
+                let field = object + u64::from(left) % FIELDS;
+                self.access(batch, worker, self.guarded(lock, field), write);
+                Task::Section {
+                    object,
+                    left: left - 1,
+                    deeper,
+                }
             }
         };
     }

@@ -1,0 +1,307 @@
+//! The command line, and the help that teaches it.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use racehound_detect::Which;
+
+/// Finds the concurrency bugs that an ordinary test run does not hit.
+#[derive(Debug, Parser)]
+#[command(name = "racehound", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 nothing found at the --fail-on level, 66 findings, \
+                        2 wrong usage or unreadable input.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Analyze(Analyze),
+    #[command(subcommand)]
+    Trace(TraceCommand),
+}
+
+/// Run race detectors over a recorded trace, side by side
+///
+/// Reads a binary trace or RAPID's STD text, whichever the file is. With one
+/// detector you get its warnings; with several also a table of who found what
+/// the others missed.
+///
+/// fasttrack, djit and multirace report what nothing orders in this very
+/// execution (observed). acculock, hybrid, racetrack, eraser and lockset also
+/// report what another interleaving could bring together (predicted): more
+/// bugs, and some false alarms.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound analyze run.rht
+  racehound analyze run.std --detector all --stats
+  racehound analyze run.rht --detector acculock --all-pairs --json warnings.json
+  racehound trace gen --preset racy -o - | racehound analyze - --fail-on predicted")]
+pub(crate) struct Analyze {
+    /// The trace; - reads from standard input
+    pub(crate) trace: PathBuf,
+
+    /// Detectors, separated by commas, or all
+    #[arg(
+        short,
+        long,
+        value_name = "NAME,…",
+        default_value = "fasttrack,acculock",
+        value_delimiter = ',',
+        value_parser = detectors
+    )]
+    pub(crate) detector: Vec<Selection>,
+
+    /// Report every distinct pair of places, not at most one for each location
+    #[arg(long)]
+    pub(crate) all_pairs: bool,
+
+    /// Treat volatiles and atomics as happens-before edges, or as locks
+    #[arg(long, value_enum, default_value_t = Volatile::Hb)]
+    pub(crate) volatile: Volatile,
+
+    /// Also count what each detector did (AccuLock's Tables III and IV)
+    #[arg(long)]
+    pub(crate) stats: bool,
+
+    /// Split the variables over this many workers; the warnings are the same
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = jobs)]
+    pub(crate) jobs: usize,
+
+    /// Write the findings as JSON to a file; - writes to standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Show at most this many findings; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+
+    /// How certain a finding must be for exit code 66
+    #[arg(long, value_enum, default_value_t = FailOn::Observed)]
+    pub(crate) fail_on: FailOn,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Volatile {
+    /// They order threads as their memory order says
+    Hb,
+    /// Each access acquires and releases a lock
+    Lock,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Any finding
+    Predicted,
+    /// What happened in a real execution
+    Observed,
+    /// What was made to happen and replayed
+    Confirmed,
+    /// No finding
+    Never,
+}
+
+/// One detector or all of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Selection {
+    One(Which),
+    All,
+}
+
+impl Selection {
+    /// The detectors selected, each once, in the order asked for.
+    pub(crate) fn resolve(selections: &[Self]) -> Vec<Which> {
+        let mut chosen: Vec<Which> = Vec::new();
+        for selection in selections {
+            let named = match selection {
+                Self::One(which) => std::slice::from_ref(which),
+                Self::All => Which::ALL,
+            };
+            for which in named {
+                if !chosen.contains(which) {
+                    chosen.push(*which);
+                }
+            }
+        }
+        chosen
+    }
+}
+
+fn detectors(text: &str) -> Result<Selection, String> {
+    match text {
+        "all" => Ok(Selection::All),
+        name => name.parse().map(Selection::One),
+    }
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n @ 1..=256) => Ok(n),
+        _ => Err("a number from 1 to 256 is needed".to_owned()),
+    }
+}
+
+/// Look at traces, convert them, make them
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    Convert(Convert),
+    Stat(Stat),
+    Gen(Gen),
+}
+
+/// Convert between binary traces and RAPID's STD text
+///
+/// The format to write follows from the name (.rht or .std) unless --to says
+/// it. What the target cannot express is listed, with what became of it.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound trace convert run.rht run.std
+  racehound trace convert --to std run.rht - | less")]
+pub(crate) struct Convert {
+    /// The trace to read; - reads from standard input
+    pub(crate) input: PathBuf,
+
+    /// Where to write; - writes to standard output
+    pub(crate) output: PathBuf,
+
+    /// The format to write
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) to: Option<Format>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Racehound's own format
+    Binary,
+    /// RAPID's STD text
+    Std,
+}
+
+/// Count what is in a trace: events, threads, locks, variables, sharing
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Stat {
+    /// The trace; - reads from standard input
+    pub(crate) trace: PathBuf,
+}
+
+/// Generate a well-formed trace from a seed
+///
+/// Imitates a program: threads that work on data of their own, on data guarded
+/// by locks, and on read-only data. There are no races but the planted ones.
+/// The preset gives the shape; any option changes it.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = presets())]
+pub(crate) struct Gen {
+    /// Where to write; - writes to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// The format to write; follows from the name if not given
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) to: Option<Format>,
+
+    /// The shape to start from, see below
+    #[arg(short, long, value_name = "NAME", default_value = "default")]
+    pub(crate) preset: String,
+
+    /// Determines everything that is random
+    #[arg(short, long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// About how many events; 50M and 200k are understood
+    #[arg(short, long, value_name = "N", value_parser = count)]
+    pub(crate) events: Option<u64>,
+
+    /// Worker threads
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<u32>,
+
+    /// Locks
+    #[arg(long, value_name = "N")]
+    pub(crate) locks: Option<u32>,
+
+    /// Variables
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) variables: Option<u64>,
+
+    /// Share of reads among the accesses, 0 to 1
+    #[arg(long, value_name = "RATIO")]
+    pub(crate) read_ratio: Option<f64>,
+
+    /// Share of accesses that go to data of several threads, 0 to 1
+    #[arg(long, value_name = "RATIO")]
+    pub(crate) sharing: Option<f64>,
+
+    /// Share of those that go to read-only data, 0 to 1
+    #[arg(long, value_name = "RATIO")]
+    pub(crate) read_only: Option<f64>,
+
+    /// Accesses in a critical section, on average
+    #[arg(long, value_name = "N")]
+    pub(crate) section: Option<u32>,
+
+    /// Deepest nesting of locks
+    #[arg(long, value_name = "N")]
+    pub(crate) depth: Option<u32>,
+
+    /// Events a thread runs before another one does, on average
+    #[arg(long, value_name = "N")]
+    pub(crate) burst: Option<u32>,
+
+    /// Races to plant that every happens-before detector sees
+    #[arg(long, value_name = "N")]
+    pub(crate) races: Option<u32>,
+
+    /// Races to plant that this interleaving hides from them
+    #[arg(long, value_name = "N")]
+    pub(crate) hidden_races: Option<u32>,
+}
+
+fn presets() -> String {
+    let mut out = "Presets:\n".to_owned();
+    for preset in racehound_trace::generate::PRESETS {
+        out.push_str(&format!("  {:<13} {}\n", preset.name, preset.about));
+    }
+    out.push_str(
+        "\nExamples:
+  racehound trace gen -o small.std --events 1k --races 1
+  racehound trace gen -o big.rht --preset lock-heavy --events 50M --seed 7",
+    );
+    out
+}
+
+/// A number, perhaps with k, M or G behind it and underscores inside.
+fn count(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is not a number like 5000, 200k or 50M");
+    let (digits, unit) = match text.strip_suffix(['k', 'K', 'M', 'G']) {
+        Some(digits) => match text.as_bytes()[text.len() - 1] {
+            b'k' | b'K' => (digits, 1_000),
+            b'M' => (digits, 1_000_000),
+            _ => (digits, 1_000_000_000),
+        },
+        None => (text, 1),
+    };
+    let number: u64 = digits.replace('_', "").parse().map_err(|_| wrong())?;
+    number.checked_mul(unit).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn counts_are_read_as_people_write_them() {
+        assert_eq!(count("50M"), Ok(50_000_000));
+        assert_eq!(count("5_000"), Ok(5_000));
+        assert!(count("5X").is_err());
+        assert!(count("99999999999G").is_err());
+    }
+}

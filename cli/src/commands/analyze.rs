@@ -1,0 +1,182 @@
+//! `racehound analyze`.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use racehound_detect::Which;
+use racehound_detect::offline::{Options, Outcome, analyze};
+use racehound_detect::order::Volatiles;
+use racehound_report::finding::{Report, Status};
+use racehound_report::table::{Table, thousands};
+use racehound_report::text;
+
+use crate::args::{Analyze, FailOn, Selection, Volatile};
+use crate::error::Error;
+use crate::input::{self, Input};
+use crate::progress::Progress;
+use crate::{CLEAN, FINDINGS, findings, output};
+
+pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
+    let Input { mut source, size } = input::open(&args.trace)?;
+    let detectors = Selection::resolve(&args.detector);
+    let options = Options {
+        volatiles: match args.volatile {
+            Volatile::Hb => Volatiles::AsEdges,
+            Volatile::Lock => Volatiles::AsLocks,
+        },
+        all_pairs: args.all_pairs,
+        // Counts are those of one worker.
+        jobs: if args.stats { 1 } else { args.jobs },
+    };
+    let mut progress = Progress::bytes(size);
+    let outcomes = analyze(&mut source, &detectors, &options, &mut |at| progress.at(at))
+        .map_err(Error::trace(&args.trace))?;
+    drop(progress);
+    input::warn_if_cut_short(&args.trace, &source);
+
+    let report = Report {
+        program: vec![args.trace.display().to_string()],
+        runs: 1,
+        findings: findings::from_warnings(&outcomes, source.space(), source.tables()),
+        ..Report::default()
+    };
+    let json_to_stdout = args.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    if let Some(path) = &args.json {
+        let mut json = serde_json::to_string_pretty(&report).expect("a report is plain data");
+        json.push('\n');
+        output::write_file(path, &json)?;
+    }
+    let (failing, code) = verdict(&report, args.fail_on);
+    if !json_to_stdout {
+        let mut out = listing(&report, args.limit);
+        if outcomes.len() > 1 {
+            comparison(&mut out, &outcomes, args.all_pairs);
+        }
+        if args.stats {
+            counts(&mut out, &outcomes);
+        }
+        closing(&mut out, &report, failing, code);
+        output::show(&out)?;
+    }
+    Ok(code)
+}
+
+/// How many findings are at the level that fails, and the exit code.
+fn verdict(report: &Report, fail_on: FailOn) -> (usize, u8) {
+    let level = match fail_on {
+        FailOn::Predicted => Some(Status::Predicted),
+        FailOn::Observed => Some(Status::Observed),
+        FailOn::Confirmed => Some(Status::Confirmed),
+        FailOn::Never => None,
+    };
+    let counts = report.findings.iter().filter(|f| level.is_some_and(|l| f.status >= l));
+    match counts.count() {
+        0 => (0, CLEAN),
+        n => (n, FINDINGS),
+    }
+}
+
+fn listing(report: &Report, limit: usize) -> String {
+    let limit = if limit == 0 { usize::MAX } else { limit };
+    let mut out = String::new();
+    for finding in report.findings.iter().take(limit) {
+        out.push_str(&text::finding(finding));
+        out.push('\n');
+    }
+    if let Some(more @ 1..) = report.findings.len().checked_sub(limit) {
+        let _ = writeln!(out, "… and {more} more; --limit 0 shows all, --json writes all\n");
+    }
+    out
+}
+
+/// What a detector found, for comparing: locations, as acculock.txt counts, or
+/// pairs of sites if those were asked for.
+fn found(outcome: &Outcome, all_pairs: bool) -> BTreeSet<(u64, u64)> {
+    let key = |w: &racehound_detect::offline::Warning| match all_pairs {
+        true => (u64::from(w.pair().0.0), u64::from(w.pair().1.0)),
+        false => (w.loc.0, 0),
+    };
+    outcome.warnings.iter().map(key).collect()
+}
+
+/// The side-by-side tables: acculock.txt Tables I and V.
+fn comparison(out: &mut String, outcomes: &[Outcome], all_pairs: bool) {
+    let sets: Vec<_> = outcomes.iter().map(|o| found(o, all_pairs)).collect();
+    let unit = if all_pairs { "pairs of places" } else { "locations" };
+    let _ = writeln!(out, "Found by the row and missed by the column ({unit}):");
+    let names = outcomes.iter().map(|o| o.detector.title().to_owned());
+    let heads = ["".to_owned(), "found".to_owned()].into_iter().chain(names);
+    let mut table = Table::new(heads);
+    for (outcome, mine) in outcomes.iter().zip(&sets) {
+        let missed = sets.iter().zip(outcomes).map(|(theirs, other)| {
+            match other.detector == outcome.detector {
+                true => "·".to_owned(),
+                false => mine.difference(theirs).count().to_string(),
+            }
+        });
+        let row = [outcome.detector.title().to_owned(), mine.len().to_string()];
+        table.row(row.into_iter().chain(missed));
+    }
+    out.push_str(&table.render());
+    out.push('\n');
+}
+
+/// What the detectors did: acculock.txt Tables III and IV.
+fn counts(out: &mut String, outcomes: &[Outcome]) {
+    out.push_str("Reads and writes by what they met, operations on clocks and locksets:\n");
+    let mut table = Table::new([
+        "",
+        "r same",
+        "r excl",
+        "r shared",
+        "w same",
+        "w |R|≤1",
+        "w |R|>1",
+        "VC ops",
+        "lookups",
+        "intersects",
+        "inserts",
+    ]);
+    for outcome in outcomes {
+        let s = &outcome.stats;
+        // Detectors without epochs do not tell reads and writes apart this way.
+        let epochs = !matches!(
+            outcome.detector,
+            Which::LockSet | Which::Eraser | Which::RaceTrack | Which::Hybrid
+        );
+        let shown = |n: u64| if epochs { thousands(n) } else { "-".to_owned() };
+        let row = [
+            s.read_same_epoch,
+            s.read_exclusive,
+            s.read_shared,
+            s.write_same_epoch,
+            s.write_exclusive,
+            s.write_after_shared,
+        ]
+        .map(shown);
+        let operations = [
+            s.clock_ops,
+            s.locksets.lookups,
+            s.locksets.intersects,
+            s.locksets.inserts,
+        ]
+        .map(thousands);
+        let name = [outcome.detector.title().to_owned()];
+        table.row(name.into_iter().chain(row).chain(operations));
+    }
+    out.push_str(&table.render());
+    out.push('\n');
+}
+
+fn closing(out: &mut String, report: &Report, failing: usize, code: u8) {
+    let count = |status: Status| {
+        let findings = report.findings.iter();
+        findings.filter(|f| f.status == status).count()
+    };
+    let (observed, predicted) = (count(Status::Observed), count(Status::Predicted));
+    let meaning = match failing {
+        0 => "nothing at the --fail-on level".to_owned(),
+        n => format!("{n} at the --fail-on level"),
+    };
+    let _ = writeln!(out, "{observed} observed, {predicted} predicted; exit code {code}: {meaning}");
+}

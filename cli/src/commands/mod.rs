@@ -1,0 +1,6 @@
+//! One file for each command.
+
+pub(crate) mod analyze;
+pub(crate) mod convert;
+pub(crate) mod generate;
+pub(crate) mod stat;

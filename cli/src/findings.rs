@@ -1,0 +1,122 @@
+//! Warnings of detectors to findings of the contract.
+
+use std::collections::BTreeMap;
+
+use racehound_detect::offline::{Outcome, Side, Warning, Why};
+use racehound_report::finding::{Access, Explanation, Finding, Kind, Location, Status};
+use racehound_trace::{SiteId, Space, SyncId, Tables};
+
+/// One finding for each pair of sites, in the order of the trace.
+pub(crate) fn from_warnings(
+    outcomes: &[Outcome],
+    space: Space,
+    tables: &Tables,
+) -> Vec<Finding> {
+    let mut pairs: BTreeMap<(SiteId, SiteId), Vec<(&Outcome, &Warning)>> = BTreeMap::new();
+    for outcome in outcomes {
+        for warning in &outcome.warnings {
+            let group = pairs.entry(warning.pair()).or_default();
+            group.push((outcome, warning));
+        }
+    }
+    let mut groups: Vec<_> = pairs.into_values().collect();
+    groups.sort_by_key(|group| group.iter().map(|(_, w)| (w.event, w.loc)).min());
+    let findings = groups.iter().map(|group| finding(group, space, tables));
+    // What happened comes before what might.
+    let mut findings: Vec<Finding> = findings.collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.status));
+    for (i, finding) in findings.iter_mut().enumerate() {
+        finding.id = format!("R{}", i + 1);
+    }
+    findings
+}
+
+fn finding(group: &[(&Outcome, &Warning)], space: Space, tables: &Tables) -> Finding {
+    let earliest = group.iter().min_by_key(|(_, w)| (w.event, w.loc));
+    let (_, warning) = earliest.expect("a group has a warning");
+    let mut reasons: Vec<Explanation> = Vec::new();
+    for (outcome, warning) in group {
+        let by = outcome.detector.name().to_owned();
+        if !reasons.iter().any(|reason| reason.by == by) {
+            let because = because(&warning.why, tables);
+            reasons.push(Explanation { by, because });
+        }
+    }
+    let mut locations: Vec<_> = group.iter().map(|(_, w)| w.loc).collect();
+    locations.sort_unstable();
+    locations.dedup();
+    let precise = group.iter().any(|(o, _)| o.detector.is_precise());
+    Finding {
+        id: String::new(),
+        kind: Kind::Race,
+        status: match precise {
+            true => Status::Observed,
+            false => Status::Predicted,
+        },
+        harm: None,
+        location: Location {
+            what: match space {
+                Space::Names => "variable",
+                Space::Addresses => "address",
+            }
+            .to_owned(),
+            name: tables.loc_name(space, warning.loc),
+            size: warning.size,
+        },
+        locations: locations.len(),
+        accesses: vec![
+            access(&warning.first, warning.size, tables),
+            access(&warning.second, warning.size, tables),
+        ],
+        found_by: reasons.iter().map(|reason| reason.by.clone()).collect(),
+        reasons,
+        first_run: 1,
+        replay: None,
+    }
+}
+
+fn access(side: &Side, size: u32, tables: &Tables) -> Access {
+    let site = tables.sites.get(side.site.index());
+    let known = |number: u32| (number > 0).then_some(number);
+    Access {
+        op: match side.kind.is_write() {
+            true => "write",
+            false => "read",
+        }
+        .to_owned(),
+        size,
+        thread: tables.thread_name(side.thread),
+        file: tables.site_file(side.site).map(str::to_owned),
+        line: site.and_then(|s| known(s.line)),
+        column: site.and_then(|s| known(s.column)),
+        function: site
+            .and_then(|s| s.function)
+            .map(|f| tables.function_name(f)),
+        site: tables.site_name(side.site),
+        locks: names(&side.locks, tables),
+        atomic: side.kind.is_atomic(),
+        stack: Vec::new(),
+    }
+}
+
+fn names(locks: &[SyncId], tables: &Tables) -> Vec<String> {
+    locks.iter().map(|lock| tables.sync_name(*lock)).collect()
+}
+
+fn because(why: &Why, tables: &Tables) -> String {
+    match why {
+        Why::Unordered => "nothing orders the two accesses in this execution".to_owned(),
+        Why::NoCommonLock => "at most locks order them, and they have none in common".to_owned(),
+        Why::WritesShareOnly(locks) => {
+            let shared = match &locks[..] {
+                [] => "no lock".to_owned(),
+                locks => format!("only {}", names(locks, tables).join(", ")),
+            };
+            format!("at most locks order them, and the writes so far share {shared}")
+        }
+        Why::NoConsistentLock => "no lock was held at every access so far".to_owned(),
+        Why::NoConsistentLockAndConcurrent => {
+            "no lock was held at every access, and threads met there".to_owned()
+        }
+    }
+}

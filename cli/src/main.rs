@@ -1,0 +1,42 @@
+//! The command `racehound`. Wiring only: what it does lives in the other
+//! crates, what it says in `racehound-report`.
+
+mod args;
+mod commands;
+mod error;
+mod findings;
+mod input;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command, TraceCommand};
+use error::Error;
+
+/// Nothing found at the level that fails.
+const CLEAN: u8 = 0;
+/// Findings at the level that fails.
+const FINDINGS: u8 = 66;
+/// Wrong usage, or input that cannot be read.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Analyze(args) => commands::analyze::run(&args),
+        Command::Trace(TraceCommand::Convert(args)) => commands::convert::run(&args),
+        Command::Trace(TraceCommand::Stat(args)) => commands::stat::run(&args),
+        Command::Trace(TraceCommand::Gen(args)) => commands::generate::run(&args),
+    };
+    match result {
+        Ok(code) => code.into(),
+        // Whoever read our output has seen enough.
+        Err(Error::OutputClosed) => CLEAN.into(),
+        Err(error) => {
+            anstream::eprintln!("racehound: {error}");
+            USAGE.into()
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! A bar for work that takes longer than a blink, and only where somebody
+//! watches.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Work that ends sooner shows nothing.
+const PATIENCE: Duration = Duration::from_millis(800);
+
+/// Progress through something of known or unknown length.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    started: Instant,
+    shown: bool,
+}
+
+impl Progress {
+    /// Progress through this many bytes.
+    pub(crate) fn bytes(total: Option<u64>) -> Self {
+        Self::new(total, "{bytes}/{total_bytes}", "{bytes}")
+    }
+
+    /// Progress through this many events.
+    pub(crate) fn events(total: u64) -> Self {
+        Self::new(Some(total), "{human_pos}/{human_len} events", "{human_pos}")
+    }
+
+    fn new(total: Option<u64>, known: &str, unknown: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
+        let template = match total {
+            Some(_) => format!("{{bar:30}} {{percent:>3}} %  {known}  {{eta}} left"),
+            None => format!("{{spinner}} {unknown}  {{elapsed}}"),
+        };
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            started: Instant::now(),
+            shown: false,
+        }
+    }
+
+    /// Says how far the work is.
+    pub(crate) fn at(&mut self, position: u64) {
+        if !self.shown && self.started.elapsed() >= PATIENCE {
+            // Draws nothing where standard error is no terminal.
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.shown = true;
+        }
+        self.bar.set_position(position);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

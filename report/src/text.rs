@@ -1,0 +1,153 @@
+//! Findings for people at a terminal, readable at 80 columns. Escape codes are
+//! always written; the stream they go to removes them where they do not belong.
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::finding::{Access, Finding, Kind, Status};
+
+/// What stands out.
+const HEADING: Style = Style::new().bold();
+/// What stays in the background.
+const FAINT: Style = Style::new().dimmed();
+
+fn status_style(status: Status) -> Style {
+    let colour = match status {
+        Status::Confirmed | Status::Observed => AnsiColor::Red,
+        Status::Predicted => AnsiColor::Yellow,
+        Status::Unreproduced => AnsiColor::BrightBlack,
+    };
+    colour.on_default().bold()
+}
+
+/// One finding, as a block of lines.
+pub fn finding(finding: &Finding) -> String {
+    let mut out = String::new();
+    let kind = match &finding.kind {
+        Kind::Race => "race",
+        Kind::Atomicity => "atomicity violation",
+        Kind::AtomicSet => "atomic-set violation",
+        Kind::Deadlock => "deadlock",
+        Kind::Pattern(name) => name,
+    };
+    let more = match finding.locations {
+        0 | 1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    let status = status_style(finding.status);
+    let _ = writeln!(
+        out,
+        "{HEADING}{} {kind} on {}{more}{HEADING:#}  {status}{}{status:#}",
+        finding.id,
+        finding.location.name,
+        finding.status.name()
+    );
+    for access in &finding.accesses {
+        access_line(&mut out, access);
+    }
+    for (by, because) in folded(finding) {
+        let _ = writeln!(out, "    {FAINT}{because} ({by}){FAINT:#}");
+    }
+    if let Some(replay) = &finding.replay {
+        let _ = writeln!(out, "    replay with: {replay}");
+    }
+    out
+}
+
+fn access_line(out: &mut String, access: &Access) {
+    let atomic = if access.atomic { "atomic " } else { "" };
+    let place = match &access.function {
+        Some(function) => format!("{} in {function}", access.site),
+        None => access.site.clone(),
+    };
+    let locks = match &access.locks[..] {
+        [] => "no lock".to_owned(),
+        locks => locks.join(", "),
+    };
+    let _ = writeln!(
+        out,
+        "    {:<5} at {place}, thread {}, holding {locks}",
+        format!("{atomic}{}", access.op),
+        access.thread
+    );
+}
+
+/// Reasons, each with all who gave it.
+fn folded(finding: &Finding) -> Vec<(String, &str)> {
+    let mut folded: Vec<(String, &str)> = Vec::new();
+    for reason in &finding.reasons {
+        match folded.iter_mut().find(|(_, because)| *because == reason.because) {
+            Some((by, _)) => {
+                by.push_str(", ");
+                by.push_str(&reason.by);
+            }
+            None => folded.push((reason.by.clone(), &reason.because)),
+        }
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::{Explanation, Location};
+
+    fn strip(text: &str) -> String {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('\x1b') {
+            out.push_str(&rest[..at]);
+            let end = rest[at..].find('m').map_or(rest.len(), |m| at + m + 1);
+            rest = &rest[end..];
+        }
+        out + rest
+    }
+
+    #[test]
+    fn a_finding_is_a_short_block() {
+        let access = |op: &str, thread: &str, line: u32, locks: &[&str]| Access {
+            op: op.into(),
+            size: 4,
+            thread: thread.into(),
+            file: Some("bank.c".into()),
+            line: Some(line),
+            column: None,
+            function: Some("audit".into()),
+            site: format!("bank.c:{line}"),
+            locks: locks.iter().map(|l| (*l).to_owned()).collect(),
+            atomic: false,
+            stack: Vec::new(),
+        };
+        let reason = |by: &str| Explanation {
+            by: by.into(),
+            because: "nothing orders the two accesses in this execution".into(),
+        };
+        let shown = finding(&Finding {
+            id: "R1".into(),
+            kind: Kind::Race,
+            status: Status::Observed,
+            harm: None,
+            location: Location {
+                what: "global".into(),
+                name: "balance".into(),
+                size: 4,
+            },
+            locations: 3,
+            accesses: vec![
+                access("write", "0.1", 12, &["accounts", "log"]),
+                access("read", "0.2", 30, &[]),
+            ],
+            found_by: vec!["fasttrack".into(), "djit".into()],
+            reasons: vec![reason("fasttrack"), reason("djit")],
+            first_run: 1,
+            replay: None,
+        });
+        insta::assert_snapshot!(strip(&shown), @r"
+        R1 race on balance and 2 more  observed
+            write at bank.c:12 in audit, thread 0.1, holding accounts, log
+            read  at bank.c:30 in audit, thread 0.2, holding no lock
+            nothing orders the two accesses in this execution (fasttrack, djit)
+        ");
+    }
+}
