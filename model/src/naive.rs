@@ -6,7 +6,7 @@
 //! argument for a reduction shows up as a difference. It takes exponential
 //! time; programs of a dozen steps are what it is for.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use racehound_predict::pattern::{Kind, Pattern, Step};
 use racehound_predict::regions::{RegionId, Regions};
@@ -107,15 +107,15 @@ impl Walk<'_> {
             .filter(|(event, _)| event.op.access().is_some())
             .collect();
         for pattern in self.patterns {
-            if pattern.kind() != Kind::Race {
-                let mut bound = Bindings::default();
-                subsequences(
-                    pattern,
-                    pattern.steps(),
-                    &accesses,
-                    &mut bound,
-                    &mut self.truth,
-                );
+            if pattern.kind() == Kind::Race {
+                continue;
+            }
+            let mut found = BTreeSet::new();
+            let mut bound = Bindings::default();
+            subsequences(pattern.steps(), &accesses, &mut bound, &mut found);
+            if !found.is_empty() {
+                let known = self.truth.violations.entry(pattern.name().to_owned());
+                known.or_default().append(&mut found);
             }
         }
         Some(())
@@ -125,9 +125,9 @@ impl Walk<'_> {
 /// What the numbers of a pattern stand for so far.
 #[derive(Default)]
 struct Bindings {
-    threads: BTreeMap<usize, u64>,
-    variables: BTreeMap<usize, u64>,
-    regions: BTreeMap<usize, Region>,
+    threads: Vec<(usize, u64)>,
+    variables: Vec<(usize, u64)>,
+    regions: Vec<(usize, Region)>,
     sites: Vec<SiteId>,
 }
 
@@ -139,28 +139,27 @@ enum Region {
 }
 
 /// Binds `number` to `value`, which no other number may have. Says whether
-/// that is possible, and whether it is new.
-fn bind<T: PartialEq>(bound: &mut BTreeMap<usize, T>, number: usize, value: T) -> Option<bool> {
-    match bound.get(&number) {
-        Some(known) => (*known == value).then_some(false),
-        None if bound.values().any(|other| *other == value) => None,
-        None => {
-            bound.insert(number, value);
-            Some(true)
+/// that is possible.
+fn bind<T: PartialEq>(bound: &mut Vec<(usize, T)>, number: usize, value: T) -> bool {
+    for (other, known) in bound.iter() {
+        if (*other == number) != (*known == value) {
+            return false;
         }
     }
+    bound.push((number, value));
+    true
 }
 
 fn subsequences(
-    pattern: &Pattern,
     steps: &[Step],
     accesses: &[(Event, Option<RegionId>)],
     bound: &mut Bindings,
-    truth: &mut Truth,
+    found: &mut BTreeSet<Vec<SiteId>>,
 ) {
     let Some((step, later_steps)) = steps.split_first() else {
-        let found = truth.violations.entry(pattern.name().to_owned());
-        found.or_default().insert(bound.sites.clone());
+        if !found.contains(&bound.sites) {
+            found.insert(bound.sites.clone());
+        }
         return;
     };
     for (i, (event, region)) in accesses.iter().enumerate() {
@@ -170,23 +169,18 @@ fn subsequences(
         if !step.access.matches(&event.op) {
             continue;
         }
-        let region = region.map_or(Region::Own(bound.sites.len()), Region::Open);
-        let thread = bind(&mut bound.threads, step.thread, u64::from(event.thread.0));
-        let variable = bind(&mut bound.variables, step.variable, access.loc.0);
-        let region = bind(&mut bound.regions, step.region, region);
-        if thread.is_some() && variable.is_some() && region.is_some() {
+        let depth = bound.sites.len();
+        let region = region.map_or(Region::Own(depth), Region::Open);
+        if bind(&mut bound.threads, step.thread, u64::from(event.thread.0))
+            && bind(&mut bound.variables, step.variable, access.loc.0)
+            && bind(&mut bound.regions, step.region, region)
+        {
             bound.sites.push(event.site);
-            subsequences(pattern, later_steps, &accesses[i + 1..], bound, truth);
-            bound.sites.pop();
+            subsequences(later_steps, &accesses[i + 1..], bound, found);
         }
-        if thread == Some(true) {
-            bound.threads.remove(&step.thread);
-        }
-        if variable == Some(true) {
-            bound.variables.remove(&step.variable);
-        }
-        if region == Some(true) {
-            bound.regions.remove(&step.region);
-        }
+        bound.threads.truncate(depth);
+        bound.variables.truncate(depth);
+        bound.regions.truncate(depth);
+        bound.sites.truncate(depth);
     }
 }

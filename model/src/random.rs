@@ -247,7 +247,7 @@ impl Writer {
     /// Everything beyond accesses, mutexes and control flow.
     fn special(&mut self, body: &mut Body, left: usize) -> usize {
         let x = self.variable();
-        match self.rng.below(16) {
+        match self.rng.below(18) {
             0..=2 => self.atomic_operation(body, &x),
             3 => {
                 body.fence(MemoryOrder::SeqCst);
