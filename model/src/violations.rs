@@ -74,7 +74,12 @@ impl<'e> Accesses<'e> {
             found.insert(chosen.iter().map(|a| a.placed.event.site).collect());
             return;
         };
+        // Saves most of the work where there are no regions.
+        let shares_region = steps.iter().filter(|s| s.region == step.region).count() > 1;
         for access in &self.all {
+            if shares_region && access.region.is_none() {
+                continue;
+            }
             let fits = step.access.matches(&access.placed.event.op)
                 && chosen
                     .iter()

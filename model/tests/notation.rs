@@ -352,3 +352,74 @@ fn errors_of_meaning_say_where_and_what() {
         "2:12: a store cannot be acquire",
     );
 }
+
+#[test]
+fn deep_nesting_is_refused() {
+    let deep = |n| format!("thread T {{ r = {}1{} }}", "(".repeat(n), ")".repeat(n));
+    parse(&deep(90));
+    assert_error(&deep(200), "1:115: nested more than 100 deep");
+    assert!(Program::parse(&"thread T { if 1 ".repeat(200)).is_err());
+    let sum = format!("thread T {{ r = 1{} }}", " + 1".repeat(1_000));
+    assert_error(&sum, "1:4014: an expression of more than 1000 terms");
+}
+
+proptest::proptest! {
+    /// Whatever the text, there is a program or an error.
+    #[test]
+    fn no_text_is_too_strange(words in proptest::collection::vec(0..WORDS.len(), 0..60)) {
+        let text: Vec<_> = words.iter().map(|word| WORDS[*word]).collect();
+        let _ = Program::parse(&format!("var x; lock m\nthread T {{ {} }}", text.join(" ")));
+        let _ = Program::parse(&text.join(" "));
+    }
+}
+
+const WORDS: [&str; 48] = [
+    "var",
+    "lock",
+    "cond",
+    "barrier",
+    "fn",
+    "thread",
+    "main",
+    "T",
+    "x",
+    "r",
+    "m",
+    "1",
+    "99999999999",
+    "=",
+    "==",
+    "+",
+    "-",
+    "!",
+    "(",
+    ")",
+    "{",
+    "}",
+    ",",
+    ".",
+    ":",
+    ";",
+    "\n",
+    "//",
+    "if",
+    "else",
+    "repeat",
+    "while",
+    "max",
+    "load",
+    "cas",
+    "relaxed",
+    "wait",
+    "fork",
+    "join",
+    "call",
+    "assert",
+    "error",
+    "atomic",
+    "skip",
+    "read",
+    "unlock",
+    "&&",
+    "é",
+];

@@ -141,15 +141,17 @@ fn ping_pong_takes_turns() {
 
 #[test]
 fn a_notify_can_wake_any_one_waiter() {
+    // T1 is always the first to wait.
     let either = subject(
         "var n; lock m; cond c
-         thread T1 { lock m; n = n + 1; wait c m; error ONE }
-         thread T2 { lock m; n = n + 1; wait c m; error TWO }
+         thread T1 { lock m; n = 1; wait c m; error ONE }
+         thread T2 { lock m; if n == 1 { n = 2; wait c m; error TWO }; unlock m }
          thread T3 { lock m; if n == 2 { notify c }; unlock m }",
     );
     assert_eq!(either.failures(), set(["ONE", "TWO"]));
-    let nobody = "main: join T1, T1: wait c m, T2: wait c m";
-    assert_eq!(either.deadlocks(), set([nobody]));
+    let nobody_woken = "main: join T1, T1: wait c m, T2: wait c m";
+    let nobody_to_wake = "main: join T1, T1: wait c m";
+    assert_eq!(either.deadlocks(), set([nobody_woken, nobody_to_wake]));
 }
 
 #[test]
@@ -412,6 +414,42 @@ fn a_failure_after_a_private_step_does_not_hide_the_others() {
     );
     assert_eq!(both.races(), set(["A B"]));
     assert_eq!(both.failures(), set(["EARLY", "LATE"]));
+}
+
+#[test]
+fn nothing_happens_after_a_failure() {
+    let writers = |last: &str| {
+        subject(&format!(
+            "var x, y
+             thread T1 {{ atomic {{ A: x = 1; B: y = 1; {last} }} }}
+             thread T2 {{ atomic {{ C: y = 2; D: x = 2 }} }}"
+        ))
+    };
+    let before_b = [
+        "atomic-set-mixed-writes-crossed: C A D B",
+        "atomic-set-mixed-writes-swapped: A C D B",
+    ];
+    assert_eq!(writers("error E").violations(), set(before_b));
+    let after_b = [
+        "atomic-set-mixed-writes-crossed: A C B D",
+        "atomic-set-mixed-writes-swapped: C A B D",
+    ];
+    let all = &set(before_b) | &set(after_b);
+    assert_eq!(writers("skip").violations(), all);
+}
+
+#[test]
+fn joining_from_two_threads_is_a_misuse_of_the_second() {
+    let joins = subject(
+        "thread main { fork T; fork U; join T }
+         thread T { skip }
+         thread U { join T }",
+    );
+    assert_eq!(
+        joins.misuses(),
+        set(["join of `T`, which was joined before"])
+    );
+    assert_eq!(joins.truth.misuses.len(), 2);
 }
 
 #[test]

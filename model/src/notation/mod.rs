@@ -1,7 +1,8 @@
 //! From text to a syntax tree: a lexer, a recursive-descent parser, and the
 //! tree between them and the compiler.
 
-pub(crate) mod lexer;
+mod expression;
+mod lexer;
 pub(crate) mod parser;
 pub(crate) mod tree;
 

@@ -5,8 +5,7 @@ use racehound_trace::MemoryOrder;
 
 use super::lexer::{Kind, Token, tokens};
 use super::tree::{
-    Action, Atomic, Block, Body, Declaration, Declared, Expression, Method, Name, Operator,
-    Statement, Tree,
+    Action, Atomic, Block, Body, Declaration, Declared, Expression, Method, Name, Statement, Tree,
 };
 use super::{NotationError, Position, Result};
 
@@ -50,27 +49,34 @@ const KEYWORDS: [&str; 36] = [
     "break",
 ];
 
+/// Blocks and expressions within each other, so that no text can exhaust the
+/// stack.
+const MOST_NESTED: u32 = 100;
+
 pub(crate) fn parse(text: &str) -> Result<Tree> {
     let mut parser = Parser {
         text,
         tokens: tokens(text)?,
         next: 0,
+        depth: 0,
     };
     parser.tree()
 }
 
-struct Parser<'a> {
+pub(super) struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token<'a>>,
     next: usize,
+    /// How many blocks and expressions are open.
+    depth: u32,
 }
 
 impl<'a> Parser<'a> {
-    fn peek(&self) -> Token<'a> {
+    pub(super) fn peek(&self) -> Token<'a> {
         self.tokens[self.next]
     }
 
-    fn advance(&mut self) -> Token<'a> {
+    pub(super) fn advance(&mut self) -> Token<'a> {
         let token = self.peek();
         // The last token is the end, and stays.
         self.next = (self.next + 1).min(self.tokens.len() - 1);
@@ -81,7 +87,7 @@ impl<'a> Parser<'a> {
         self.peek().kind == kind
     }
 
-    fn take_if(&mut self, kind: Kind<'_>) -> bool {
+    pub(super) fn take_if(&mut self, kind: Kind<'_>) -> bool {
         let found = self.is_next(kind);
         if found {
             self.advance();
@@ -89,7 +95,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn expected<T>(&self, what: &str) -> Result<T> {
+    pub(super) fn expected<T>(&self, what: &str) -> Result<T> {
         let token = self.peek();
         let found = match token.kind {
             Kind::End => "the end of the text".to_owned(),
@@ -100,7 +106,7 @@ impl<'a> Parser<'a> {
         Err(NotationError::new(token.at, what))
     }
 
-    fn sign(&mut self, sign: &'static str) -> Result<Position> {
+    pub(super) fn sign(&mut self, sign: &'static str) -> Result<Position> {
         if self.is_next(Kind::Sign(sign)) {
             return Ok(self.advance().at);
         }
@@ -111,7 +117,7 @@ impl<'a> Parser<'a> {
         while self.take_if(Kind::Separator) {}
     }
 
-    fn name(&mut self, what: &str) -> Result<Name> {
+    pub(super) fn name(&mut self, what: &str) -> Result<Name> {
         let token = self.peek();
         match token.kind {
             Kind::Word(word) if KEYWORDS.contains(&word) => {
@@ -251,7 +257,23 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// One level deeper.
+    pub(super) fn nested<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth == MOST_NESTED {
+            let what = format!("nested more than {MOST_NESTED} deep");
+            return Err(NotationError::new(self.peek().at, what));
+        }
+        self.depth += 1;
+        let result = rule(self)?;
+        self.depth -= 1;
+        Ok(result)
+    }
+
     fn block(&mut self) -> Result<Block> {
+        self.nested(Self::block_inside)
+    }
+
+    fn block_inside(&mut self) -> Result<Block> {
         self.sign("{")?;
         let mut statements = Vec::new();
         loop {
@@ -468,64 +490,6 @@ impl<'a> Parser<'a> {
                 Ok(order)
             }
             None => self.expected("relaxed, acquire, release, acq_rel or seq_cst"),
-        }
-    }
-
-    fn expression(&mut self) -> Result<Expression> {
-        self.binary(0)
-    }
-
-    /// Operators of one level associate to the left.
-    fn binary(&mut self, level: usize) -> Result<Expression> {
-        const LEVELS: [&[(&str, Operator)]; 5] = [
-            &[("||", Operator::Or)],
-            &[("&&", Operator::And)],
-            &[
-                ("==", Operator::Equal),
-                ("!=", Operator::NotEqual),
-                ("<=", Operator::LessOrEqual),
-                (">=", Operator::GreaterOrEqual),
-                ("<", Operator::Less),
-                (">", Operator::Greater),
-            ],
-            &[("+", Operator::Add), ("-", Operator::Subtract)],
-            &[("*", Operator::Multiply)],
-        ];
-        let Some(operators) = LEVELS.get(level) else {
-            return self.unary();
-        };
-        let mut left = self.binary(level + 1)?;
-        loop {
-            let next = self.peek().kind;
-            let found = operators.iter().find(|(sign, _)| next == Kind::Sign(sign));
-            let Some((_, operator)) = found else {
-                return Ok(left);
-            };
-            self.advance();
-            let right = self.binary(level + 1)?;
-            left = Expression::Binary(*operator, Box::new(left), Box::new(right));
-        }
-    }
-
-    fn unary(&mut self) -> Result<Expression> {
-        if self.take_if(Kind::Sign("!")) {
-            return Ok(Expression::Not(Box::new(self.unary()?)));
-        }
-        if self.take_if(Kind::Sign("-")) {
-            return Ok(Expression::Negate(Box::new(self.unary()?)));
-        }
-        if self.take_if(Kind::Sign("(")) {
-            let inner = self.expression()?;
-            self.sign(")")?;
-            return Ok(inner);
-        }
-        match self.peek().kind {
-            Kind::Integer(value) => {
-                self.advance();
-                Ok(Expression::Integer(value))
-            }
-            Kind::Word(_) => Ok(Expression::Name(self.name("a value")?)),
-            _ => self.expected("a value"),
         }
     }
 }
