@@ -77,14 +77,7 @@ impl Machine<'_> {
         let thread = self.program.tables.thread_name(id);
         let lock = self.program.tables.sync_name(lock);
         // It has taken a lock, so it has a last step.
-        let instructions = self.program.threads[id.index()].instructions.iter();
-        let site = instructions
-            .rev()
-            .find_map(|instruction| match instruction {
-                Instruction::Step { site, .. } => Some(*site),
-                _ => None,
-            });
-        if let Some(site) = site {
+        if let Some(site) = self.threads[id.index()].last {
             let message = format!("`{thread}` ends while it holds `{lock}`");
             self.abort = self.abort.take().or(Some(Abort::Misuse { site, message }));
         }

@@ -72,6 +72,8 @@ struct Thread {
     slots: Vec<i64>,
     /// How many steps of a skip are done.
     skipped: u32,
+    /// Where its last step was.
+    last: Option<SiteId>,
 }
 
 /// A program in the middle of an execution.
@@ -92,6 +94,7 @@ impl<'p> Machine<'p> {
             counter: 0,
             slots: vec![0; code.slots],
             skipped: 0,
+            last: None,
         };
         let mut machine = Self {
             program,

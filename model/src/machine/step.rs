@@ -11,6 +11,7 @@ impl Machine<'_> {
     pub(crate) fn step(&mut self, id: ThreadId, waiter: usize) -> Option<Event> {
         let pending = self.pending(id)?;
         let (site, step) = self.step_at(id)?;
+        self.threads[id.index()].last = Some(site);
         let Some(mut op) = pending.op else {
             self.skip(id, step);
             return None;
