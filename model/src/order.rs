@@ -12,7 +12,7 @@
 //! [`Order::identity`], a sum over hashes of the events with their clocks,
 //! stands for the prefix up to dependence, whichever way it was executed. A
 //! collision of the 128 bits would lose a part of the truth; for a million
-//! prefixes its probability is below 2⁻⁸⁸.
+//! prefixes, and hashes as good as random, its probability is below 2⁻⁸⁸.
 
 use racehound_trace::{Op, SyncId, ThreadId};
 

@@ -9,9 +9,12 @@
 //! pecan.txt §3).
 //!
 //! # Atomic-set violations
-//! Vaziri, Tip and Dolby (POPL 2006) give a complete list of the problematic
-//! interleavings of two units of work `u` and `u'` on an atomic set. The list
-//! here was derived, and is checked by a test, as follows. An interleaving is
+//! Vaziri, Tip and Dolby (POPL 2006) give the problematic interleavings of two
+//! units of work `u` and `u'` on an atomic set; pecan.txt §3 cites them as a
+//! complete set of eleven and shows one. Their table was not at hand: the list
+//! here is derived, not copied, and a test compares it with conflict
+//! serialisability for all pairs of units of up to three accesses each, and of
+//! four and two, on two locations. An interleaving is
 //! problematic if it is not conflict serialisable: some access of `u` conflicts
 //! with a later one of `u'` *and* some access of `u'` with a later one of `u`.
 //!
@@ -21,8 +24,8 @@
 //! (the write of `u'` is simply lost), so AVIO leaves it out.
 //!
 //! *On two locations.* The conflict from `u` to `u'` is on `l1` (`e` before
-//! `e'`), the one back is on `l2` (`f'` before `f`). Vaziri et al. assume that a
-//! unit which writes one location of a set writes all of it. Then the two
+//! `e'`), the one back is on `l2` (`f'` before `f`). We assume that a unit which
+//! writes one location of a set writes all of it. Then the two
 //! conflicts need only be write-write and write-write, or those of a writer and
 //! a reader; any other mixture contains one of the interleavings named here.
 //! Four accesses with `e < e'` and `f' < f` have six orders. For two writers
@@ -36,7 +39,7 @@
 //!
 //! The first two rows differ only in the order of the two accesses in the
 //! middle, which changes nothing for anybody. Counted as one they give, with
-//! the five triples, the eleven scenarios the literature speaks of; as
+//! the five triples, eleven scenarios, presumably those of the paper; as
 //! sequences, which is what a pattern is, they are fourteen.
 //!
 //! Without the assumption on writers there are more, for example write skew
