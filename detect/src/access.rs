@@ -1,6 +1,7 @@
 //! Accesses as detectors see and remember them.
 
 use racehound_trace::SiteId;
+use thin_vec::ThinVec;
 
 use crate::clock::{Epoch, VectorClock};
 use crate::lockset::LockSetId;
@@ -72,10 +73,18 @@ pub enum AccessMap {
     Empty,
     /// One thread's.
     One(Stamp),
-    /// Any number of threads', sorted by thread. The box keeps the enum, and
-    /// with it every variable's state, small.
-    #[allow(clippy::box_collection)]
-    Many(Box<Vec<Stamp>>),
+    /// Any number of threads'.
+    Many(Shared),
+}
+
+/// The entries of several threads.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// The entry set last. A thread mostly comes back before another does, and
+    /// then this answers without following the pointer.
+    last: Epoch,
+    /// Sorted by thread.
+    stamps: ThinVec<Stamp>,
 }
 
 impl AccessMap {
@@ -85,20 +94,17 @@ impl AccessMap {
         match self {
             Self::Empty => &[],
             Self::One(stamp) => std::slice::from_ref(stamp),
-            Self::Many(stamps) => stamps,
+            Self::Many(shared) => &shared.stamps,
         }
     }
 
     /// Whether `epoch`'s thread has an entry of exactly this epoch.
-    #[inline]
+    #[inline(always)]
     pub fn has(&self, epoch: Epoch) -> bool {
         match self {
             Self::Empty => false,
             Self::One(stamp) => stamp.epoch == epoch,
-            Self::Many(stamps) => match find(stamps, epoch) {
-                Ok(at) => stamps[at].epoch == epoch,
-                Err(_) => false,
-            },
+            Self::Many(shared) => shared.last == epoch || shared.has(epoch),
         }
     }
 
@@ -108,23 +114,28 @@ impl AccessMap {
             Self::Empty => *self = Self::One(stamp),
             Self::One(old) if old.epoch.thread() == stamp.epoch.thread() => *old = stamp,
             Self::One(old) => {
-                let mut both = Vec::with_capacity(4);
-                both.push(*old);
-                let at = find(&both, stamp.epoch).unwrap_or_else(|at| at);
-                both.insert(at, stamp);
-                *self = Self::Many(Box::new(both));
+                let mut stamps = ThinVec::with_capacity(4);
+                stamps.push(*old);
+                let mut shared = Shared {
+                    last: Epoch::NEVER,
+                    stamps,
+                };
+                shared.insert(stamp);
+                *self = Self::Many(shared);
             }
-            Self::Many(stamps) => match find(stamps, stamp.epoch) {
-                Ok(at) => stamps[at] = stamp,
-                Err(at) => stamps.insert(at, stamp),
-            },
+            Self::Many(shared) => shared.insert(stamp),
         }
     }
 
     /// Makes this the only entry.
     pub fn set_only(&mut self, stamp: Stamp) {
-        self.clear();
-        self.insert(stamp);
+        match self {
+            Self::Many(_) => {
+                self.clear();
+                self.insert(stamp);
+            }
+            _ => *self = Self::One(stamp),
+        }
     }
 
     /// Forgets all entries.
@@ -133,7 +144,10 @@ impl AccessMap {
         match self {
             Self::Empty => {}
             Self::One(_) => *self = Self::Empty,
-            Self::Many(stamps) => stamps.clear(),
+            Self::Many(shared) => {
+                shared.last = Epoch::NEVER;
+                shared.stamps.clear();
+            }
         }
     }
 
@@ -142,6 +156,23 @@ impl AccessMap {
     pub fn concurrent<'a>(&'a self, clock: &'a VectorClock) -> impl Iterator<Item = Stamp> + 'a {
         let stamps = self.entries().iter().copied();
         stamps.filter(|stamp| !clock.knows(stamp.epoch))
+    }
+}
+
+impl Shared {
+    fn has(&self, epoch: Epoch) -> bool {
+        match find(&self.stamps, epoch) {
+            Ok(at) => self.stamps[at].epoch == epoch,
+            Err(_) => false,
+        }
+    }
+
+    fn insert(&mut self, stamp: Stamp) {
+        self.last = stamp.epoch;
+        match find(&self.stamps, stamp.epoch) {
+            Ok(at) => self.stamps[at] = stamp,
+            Err(at) => self.stamps.insert(at, stamp),
+        }
     }
 }
 

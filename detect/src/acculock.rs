@@ -67,6 +67,7 @@ impl Detector for AccuLock {
         }
     }
 
+    #[inline(always)]
     fn access(x: &mut Var, cx: &mut Context<'_>, kind: AccessKind) {
         let now = cx.stamp(kind);
         let after_write = cx.knows(x.write.epoch);

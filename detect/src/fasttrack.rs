@@ -58,6 +58,7 @@ impl Detector for FastTrack {
         }
     }
 
+    #[inline(always)]
     fn access(x: &mut Var, cx: &mut Context<'_>, kind: AccessKind) {
         if !cx.knows(x.write.epoch) {
             cx.conflict(x.write, AccessKind::Write, Reason::Unordered);

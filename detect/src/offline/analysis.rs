@@ -3,6 +3,7 @@
 use racehound_trace::{Event, Loc, MemoryOrder, Op, SiteId, Space};
 use rustc_hash::FxHashSet;
 
+use super::prefetch::prefetch;
 use super::shadow::{Cell, Memory, Named, PAGE, pieces};
 use super::world::World;
 use super::{Options, Side, Warning, Why};
@@ -26,6 +27,10 @@ impl Share {
         self.of == 1 || number % self.of == self.index
     }
 }
+
+/// How many events ahead the cell of a variable is asked for: a few times as
+/// long as memory takes to answer.
+const AHEAD: usize = 12;
 
 /// An analysis, whichever its detector.
 pub(super) trait Analyze: Send {
@@ -75,7 +80,7 @@ impl<D: Detector> Analysis<D> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn access(&mut self, space: Space, event: &Event, loc: Loc, size: u32, kind: AccessKind) {
         let Self {
             named,
@@ -159,7 +164,14 @@ impl<D: Detector> Analysis<D> {
 
 impl<D: Detector> Analyze for Analysis<D> {
     fn events(&mut self, space: Space, events: &[Event]) {
-        for event in events {
+        for (i, event) in events.iter().enumerate() {
+            if let Some(coming) = events.get(i + AHEAD)
+                && space == Space::Names
+                && let Op::Read { loc, .. } | Op::Write { loc, .. } = coming.op
+                && let Some(cell) = self.named.peek(loc)
+            {
+                prefetch(cell);
+            }
             match event.op {
                 Op::Read { loc, size } => self.access(space, event, loc, size, AccessKind::Read),
                 Op::Write { loc, size } => self.access(space, event, loc, size, AccessKind::Write),
@@ -192,8 +204,9 @@ impl<D: Detector> Analyze for Analysis<D> {
 }
 
 impl Core {
-    /// The hot path: most accesses end at `same_epoch`.
-    #[inline]
+    /// The hot path: most accesses end at `same_epoch`. Inlined for each kind
+    /// of access, so that none of the decisions on it is left for run time.
+    #[inline(always)]
     fn access<D: Detector>(
         &mut self,
         event: &Event,

@@ -6,6 +6,7 @@
 
 mod analysis;
 mod jobs;
+mod prefetch;
 mod shadow;
 mod world;
 

@@ -40,6 +40,12 @@ impl<V: Default + Clone> Named<V> {
         &mut self.cells[index]
     }
 
+    /// The cell, if there is one already.
+    #[inline]
+    pub(super) fn peek(&self, loc: Loc) -> Option<&Cell<V>> {
+        self.cells.get(loc.0 as usize)
+    }
+
     #[cold]
     fn grow(&mut self, index: usize) {
         self.cells.resize_with(index + 1, Cell::default);

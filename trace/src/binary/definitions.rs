@@ -90,13 +90,12 @@ pub(super) fn put_new(out: &mut Vec<u8>, tables: &Tables, written: &mut Written)
 pub(super) fn get(bytes: &mut Bytes<'_>, tables: &mut Tables) -> Option<()> {
     let table = bytes.byte()?;
     let length = usize::try_from(bytes.varint()?).ok()?;
-    let content = bytes.take(length)?;
-    let mut fields = Bytes::new(content);
+    let mut fields = bytes.split(length)?;
     let names = tables.names.len();
     let name = |fields: &mut Bytes<'_>| optional(fields, names).map(|o| o.map(NameId));
     match table {
         NAME => {
-            tables.names.add(std::str::from_utf8(content).ok()?);
+            tables.names.add(std::str::from_utf8(fields.rest()).ok()?);
         }
         FUNCTION => tables.functions.push(Function {
             name: name(&mut fields)?,

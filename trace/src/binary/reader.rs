@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use super::block::{self, FILE_HEADER, Header, Kind};
 use super::codec::{Decoder, Limits};
 use super::definitions;
-use super::varint::Bytes;
+use super::varint::{Bytes, SLACK};
 use crate::error::{Error, Result, Truncation};
 use crate::event::Event;
 use crate::source::Source;
@@ -111,6 +111,7 @@ impl<R: Read> Reader<R> {
         if crc32fast::hash(&self.payload) != header.payload_crc {
             return self.damaged("the checksum of the block does not fit");
         }
+        self.payload.resize(length + SLACK, 0);
         Ok(Some(header))
     }
 

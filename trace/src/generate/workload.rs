@@ -458,7 +458,9 @@ impl Generator {
                 let left = left - 1;
                 Task::Own { base, left }
             }
-            Task::Section { left: 0, object, .. } => {
+            Task::Section {
+                left: 0, object, ..
+            } => {
                 self.release(batch, worker);
                 match self.workers[worker].held.is_empty() {
                     true => Task::None,
