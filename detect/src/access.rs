@@ -61,136 +61,132 @@ impl Default for Stamp {
     }
 }
 
-/// Threads to their last access: the papers' read map `R_x`. Empty or one
-/// entry without allocating; sorted by thread beyond.
+/// Threads to their last access: the papers' read map `R_x`.
 ///
-/// Once it had several entries it keeps their memory: what is shared once is
-/// shared again.
+/// The entry set last is inline: a thread mostly comes back before another one
+/// does, and as long as there is only one thread nothing is allocated. The
+/// others are out of line, in slots found by thread number, so that looking one
+/// up touches one cache line however many there are.
+///
+/// Invariants: `others` is empty or has a power of two of slots. A slot of the
+/// thread of `last` is out of date and does not count.
 #[derive(Clone, Debug, Default)]
-pub enum AccessMap {
-    /// No access.
-    #[default]
-    Empty,
-    /// One thread's.
-    One(Stamp),
-    /// Any number of threads'.
-    Many(Shared),
+pub struct AccessMap {
+    last: Stamp,
+    others: ThinVec<Stamp>,
 }
 
-/// The entries of several threads.
-#[derive(Clone, Debug)]
-pub struct Shared {
-    /// The entry set last. A thread mostly comes back before another does, and
-    /// then this answers without following the pointer.
-    last: Epoch,
-    /// Sorted by thread.
-    stamps: ThinVec<Stamp>,
-}
+/// Slots to begin with: two cache lines.
+const FIRST_SLOTS: usize = 8;
 
 impl AccessMap {
-    /// All entries.
+    /// All entries, the one set last first.
     #[inline]
-    pub fn entries(&self) -> &[Stamp] {
-        match self {
-            Self::Empty => &[],
-            Self::One(stamp) => std::slice::from_ref(stamp),
-            Self::Many(shared) => &shared.stamps,
-        }
+    pub fn entries(&self) -> impl Iterator<Item = Stamp> + '_ {
+        let last = self.last;
+        let current = move |stamp: &&Stamp| stamp.epoch.thread() != last.epoch.thread();
+        let others = self.others.iter().filter(current).copied();
+        let all = std::iter::once(last).chain(others);
+        all.filter(|stamp| stamp.epoch != Epoch::NEVER)
     }
 
     /// Whether `epoch`'s thread has an entry of exactly this epoch.
     #[inline(always)]
     pub fn has(&self, epoch: Epoch) -> bool {
-        match self {
-            Self::Empty => false,
-            Self::One(stamp) => stamp.epoch == epoch,
-            Self::Many(shared) => shared.last == epoch || shared.has(epoch),
+        self.last.epoch == epoch || (!self.others.is_empty() && self.others_have(epoch))
+    }
+
+    #[inline]
+    fn others_have(&self, epoch: Epoch) -> bool {
+        match find(&self.others, epoch) {
+            Some(at) => self.others[at].epoch == epoch,
+            None => false,
         }
     }
 
+    /// The entry, if there has been only one thread since the last
+    /// [`clear`](Self::clear).
+    #[inline]
+    pub fn single(&self) -> Option<Stamp> {
+        self.others.is_empty().then_some(self.last)
+    }
+
+    /// Whether there may be entries of several threads.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        !self.others.is_empty()
+    }
+
     /// Sets the entry of the stamp's thread.
+    #[inline]
     pub fn insert(&mut self, stamp: Stamp) {
-        match self {
-            Self::Empty => *self = Self::One(stamp),
-            Self::One(old) if old.epoch.thread() == stamp.epoch.thread() => *old = stamp,
-            Self::One(old) => {
-                let mut stamps = ThinVec::with_capacity(4);
-                stamps.push(*old);
-                let mut shared = Shared {
-                    last: Epoch::NEVER,
-                    stamps,
-                };
-                shared.insert(stamp);
-                *self = Self::Many(shared);
+        let before = std::mem::replace(&mut self.last, stamp);
+        if before.epoch.thread() != stamp.epoch.thread() && before.epoch != Epoch::NEVER {
+            self.put_aside(before);
+        }
+    }
+
+    fn put_aside(&mut self, stamp: Stamp) {
+        loop {
+            match find(&self.others, stamp.epoch) {
+                Some(at) => return self.others[at] = stamp,
+                None => self.grow(),
             }
-            Self::Many(shared) => shared.insert(stamp),
+        }
+    }
+
+    /// Makes slots, or doubles them.
+    #[cold]
+    fn grow(&mut self) {
+        if self.others.is_empty() {
+            return self.others.resize(FIRST_SLOTS, Stamp::default());
+        }
+        let slots = self.others.len() * 2;
+        let before = std::mem::replace(&mut self.others, ThinVec::with_capacity(slots));
+        self.others.resize(slots, Stamp::default());
+        for stamp in before {
+            let at = find(&self.others, stamp.epoch).expect("there are more slots than before");
+            self.others[at] = stamp;
         }
     }
 
     /// Makes this the only entry.
+    #[inline]
     pub fn set_only(&mut self, stamp: Stamp) {
-        match self {
-            Self::Many(_) => {
-                self.clear();
-                self.insert(stamp);
-            }
-            _ => *self = Self::One(stamp),
-        }
+        self.others.clear();
+        self.last = stamp;
     }
 
-    /// Forgets all entries.
+    /// Forgets all entries, and keeps the memory: what is shared once is shared
+    /// again.
     #[inline]
     pub fn clear(&mut self) {
-        match self {
-            Self::Empty => {}
-            Self::One(_) => *self = Self::Empty,
-            Self::Many(shared) => {
-                shared.last = Epoch::NEVER;
-                shared.stamps.clear();
-            }
-        }
+        self.set_only(Stamp::default());
+    }
+
+    /// Where the entries of other threads are, to ask for it ahead of use.
+    #[inline(always)]
+    pub fn out_of_line(&self) -> *const u8 {
+        self.others.as_ptr().cast()
     }
 
     /// The entries whose time `clock` does not know: they are concurrent with
     /// whoever has that clock.
     pub fn concurrent<'a>(&'a self, clock: &'a VectorClock) -> impl Iterator<Item = Stamp> + 'a {
-        let stamps = self.entries().iter().copied();
-        stamps.filter(|stamp| !clock.knows(stamp.epoch))
+        self.entries().filter(|stamp| !clock.knows(stamp.epoch))
     }
 }
 
-impl Shared {
-    fn has(&self, epoch: Epoch) -> bool {
-        match find(&self.stamps, epoch) {
-            Ok(at) => self.stamps[at].epoch == epoch,
-            Err(_) => false,
-        }
-    }
-
-    fn insert(&mut self, stamp: Stamp) {
-        self.last = stamp.epoch;
-        match find(&self.stamps, stamp.epoch) {
-            Ok(at) => self.stamps[at] = stamp,
-            Err(at) => self.stamps.insert(at, stamp),
-        }
-    }
-}
-
+/// The slot of a thread: its own, or a free one to put it in; none if there is
+/// neither.
 #[inline]
-fn find(stamps: &[Stamp], epoch: Epoch) -> Result<usize, usize> {
-    let thread = epoch.thread();
-    if stamps.len() <= 8 {
-        for (i, stamp) in stamps.iter().enumerate() {
-            if stamp.epoch.thread() >= thread {
-                return match stamp.epoch.thread() == thread {
-                    true => Ok(i),
-                    false => Err(i),
-                };
-            }
-        }
-        return Err(stamps.len());
-    }
-    stamps.binary_search_by_key(&thread, |stamp| stamp.epoch.thread())
+fn find(slots: &[Stamp], epoch: Epoch) -> Option<usize> {
+    let mask = slots.len().checked_sub(1)?;
+    let home = epoch.thread().index();
+    (0..=mask).map(|i| (home + i) & mask).find(|&at| {
+        let slot = slots[at].epoch;
+        slot == Epoch::NEVER || slot.thread() == epoch.thread()
+    })
 }
 
 /// The last access of one kind, and the last one by any other thread: enough
@@ -293,7 +289,9 @@ mod tests {
                         plain.insert(thread, stamp);
                     }
                 }
-                prop_assert!(map.entries().iter().eq(plain.values()));
+                let mut entries: Vec<_> = map.entries().collect();
+                entries.sort_by_key(|stamp| stamp.epoch.thread());
+                prop_assert!(entries.iter().eq(plain.values()));
                 prop_assert_eq!(map.has(epoch), plain.get(&thread).is_some_and(|s| s.epoch == epoch));
             }
         }

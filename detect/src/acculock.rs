@@ -68,6 +68,11 @@ impl Detector for AccuLock {
     }
 
     #[inline(always)]
+    fn out_of_line(x: &Var) -> Option<*const u8> {
+        Some(x.reads.out_of_line())
+    }
+
+    #[inline(always)]
     fn access(x: &mut Var, cx: &mut Context<'_>, kind: AccessKind) {
         let now = cx.stamp(kind);
         let after_write = cx.knows(x.write.epoch);
@@ -83,17 +88,17 @@ impl Detector for AccuLock {
                 if let Some(atomics) = &x.atomics {
                     unprotected(&atomics.writes, AccessKind::AtomicWrite, now, cx);
                 }
-                cx.stats.read(x.reads.entries().len());
+                cx.stats.read(x.reads.is_shared());
             }
             AccessKind::AtomicRead => {
                 let atomics = x.atomics.get_or_insert_default();
                 atomics.reads.insert(now);
-                cx.stats.read(atomics.reads.entries().len());
+                cx.stats.read(atomics.reads.is_shared());
             }
             AccessKind::AtomicWrite => {
                 unprotected(&x.reads, AccessKind::Read, now, cx);
                 x.atomics.get_or_insert_default().writes.insert(now);
-                cx.stats.write(x.reads.entries().len());
+                cx.stats.write(x.reads.is_shared());
             }
             AccessKind::Write => {
                 let common = match after_write {
@@ -109,7 +114,7 @@ impl Detector for AccuLock {
                 };
                 x.write = now;
                 unprotected(&x.reads, AccessKind::Read, now, cx);
-                cx.stats.write(x.reads.entries().len());
+                cx.stats.write(x.reads.is_shared());
                 x.reads.clear();
                 if let Some(atomics) = &mut x.atomics {
                     unprotected(&atomics.writes, AccessKind::AtomicWrite, now, cx);
@@ -136,7 +141,7 @@ fn against_write(x: &Var, cx: &mut Context<'_>) {
 fn unprotected(map: &AccessMap, kind: AccessKind, now: Stamp, cx: &mut Context<'_>) {
     for stamp in map.entries() {
         if !cx.knows(stamp.epoch) && cx.locksets.disjoint(stamp.locks, now.locks) {
-            cx.conflict(*stamp, kind, Reason::NoCommonLock);
+            cx.conflict(stamp, kind, Reason::NoCommonLock);
         }
     }
 }

@@ -33,6 +33,13 @@ pub trait Detector: 'static {
     /// remembered: the hot path, decided from the cell alone.
     fn same_epoch(x: &Self::Var, epoch: Epoch, site: SiteId, kind: AccessKind) -> bool;
 
+    /// What an access to the location will look at beyond the cell itself: a
+    /// host that knows what comes asks for it ahead of use.
+    #[inline(always)]
+    fn out_of_line(_x: &Self::Var) -> Option<*const u8> {
+        None
+    }
+
     /// Analyses an access for which [`same_epoch`](Self::same_epoch) was false.
     fn access(x: &mut Self::Var, cx: &mut Context<'_>, kind: AccessKind);
 }

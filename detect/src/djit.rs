@@ -47,7 +47,7 @@ impl Var {
             if prior.conflicts_with(kind) {
                 for stamp in self.map(prior).entries() {
                     if !cx.knows(stamp.epoch) {
-                        cx.conflict(*stamp, prior, Reason::Unordered);
+                        cx.conflict(stamp, prior, Reason::Unordered);
                     }
                 }
             }
@@ -57,12 +57,12 @@ impl Var {
     /// Remembers the access.
     pub(crate) fn log(&mut self, cx: &mut Context<'_>, kind: AccessKind) {
         let stamp = cx.stamp(kind);
-        let readers = self.map(AccessKind::Read).entries().len();
+        let shared = self.map(AccessKind::Read).is_shared();
         let map = &mut self.last[position(kind)];
         map.insert(stamp);
         match kind.is_write() {
-            true => cx.stats.write(readers),
-            false => cx.stats.read(map.entries().len()),
+            true => cx.stats.write(shared),
+            false => cx.stats.read(map.is_shared()),
         }
     }
 }

@@ -59,6 +59,11 @@ impl Detector for FastTrack {
     }
 
     #[inline(always)]
+    fn out_of_line(x: &Var) -> Option<*const u8> {
+        Some(x.reads.out_of_line())
+    }
+
+    #[inline(always)]
     fn access(x: &mut Var, cx: &mut Context<'_>, kind: AccessKind) {
         if !cx.knows(x.write.epoch) {
             cx.conflict(x.write, AccessKind::Write, Reason::Unordered);
@@ -69,22 +74,22 @@ impl Detector for FastTrack {
                     unordered(&atomics.writes, AccessKind::AtomicWrite, cx);
                 }
                 keep(&mut x.reads, cx, kind);
-                cx.stats.read(x.reads.entries().len());
+                cx.stats.read(x.reads.is_shared());
             }
             AccessKind::AtomicRead => {
                 let atomics = x.atomics.get_or_insert_default();
                 keep(&mut atomics.reads, cx, kind);
-                cx.stats.read(atomics.reads.entries().len());
+                cx.stats.read(atomics.reads.is_shared());
             }
             AccessKind::AtomicWrite => {
                 unordered(&x.reads, AccessKind::Read, cx);
                 let atomics = x.atomics.get_or_insert_default();
                 keep(&mut atomics.writes, cx, kind);
-                cx.stats.write(x.reads.entries().len());
+                cx.stats.write(x.reads.is_shared());
             }
             AccessKind::Write => {
                 unordered(&x.reads, AccessKind::Read, cx);
-                cx.stats.write(x.reads.entries().len());
+                cx.stats.write(x.reads.is_shared());
                 x.reads.clear();
                 if let Some(atomics) = &mut x.atomics {
                     unordered(&atomics.writes, AccessKind::AtomicWrite, cx);
@@ -102,7 +107,7 @@ impl Detector for FastTrack {
 fn unordered(map: &AccessMap, kind: AccessKind, cx: &mut Context<'_>) {
     for stamp in map.entries() {
         if !cx.knows(stamp.epoch) {
-            cx.conflict(*stamp, kind, Reason::Unordered);
+            cx.conflict(stamp, kind, Reason::Unordered);
         }
     }
 }
@@ -111,8 +116,8 @@ fn unordered(map: &AccessMap, kind: AccessKind, cx: &mut Context<'_>) {
 /// it, else beside the others.
 fn keep(map: &mut AccessMap, cx: &mut Context<'_>, kind: AccessKind) {
     let stamp = cx.stamp(kind);
-    match map.entries() {
-        [one] if cx.knows(one.epoch) => map.set_only(stamp),
+    match map.single() {
+        Some(one) if cx.knows(one.epoch) => map.set_only(stamp),
         _ => map.insert(stamp),
     }
 }

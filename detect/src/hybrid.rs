@@ -66,9 +66,5 @@ impl Detector for Hybrid {
             !stands_for
         });
         x.accesses.push((now, kind));
-        match kind.is_write() {
-            true => cx.stats.write(0),
-            false => cx.stats.read(0),
-        }
     }
 }

@@ -8,7 +8,7 @@ use racehound_trace::{Mode, SyncId};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// A set of locks, as an index into [`LockSets`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LockSetId(u32);
 
 impl LockSetId {
@@ -39,6 +39,9 @@ pub struct LockSetCounts {
     pub inserts: u64,
 }
 
+/// A power of two; at twelve bytes each they stay in the first-level cache.
+const RECENT: usize = 1024;
+
 /// All locksets there ever were.
 pub struct LockSets {
     /// Sorted, without repetition.
@@ -47,7 +50,8 @@ pub struct LockSets {
     /// Sets of one lock, by lock: the common case without hashing.
     single: Vec<Option<LockSetId>>,
     with: FxHashMap<(LockSetId, SyncId), LockSetId>,
-    meets: FxHashMap<(LockSetId, LockSetId), LockSetId>,
+    /// Intersections computed lately; the same few come up again and again.
+    recent: Box<[(LockSetId, LockSetId, LockSetId); RECENT]>,
     /// Use of the table so far.
     pub counts: LockSetCounts,
 }
@@ -59,7 +63,7 @@ impl Default for LockSets {
             ids: HashTable::new(),
             single: Vec::new(),
             with: FxHashMap::default(),
-            meets: FxHashMap::default(),
+            recent: Box::new([(LockSetId::EMPTY, LockSetId::EMPTY, LockSetId::EMPTY); RECENT]),
             counts: LockSetCounts::default(),
         }
     }
@@ -90,12 +94,17 @@ impl LockSets {
     }
 
     /// `set ∪ {lock}`.
+    #[inline]
     pub fn with(&mut self, set: LockSetId, lock: SyncId) -> LockSetId {
+        match self.single.get(lock.index()) {
+            Some(&Some(id)) if set.is_empty() => id,
+            _ => self.with_slowly(set, lock),
+        }
+    }
+
+    fn with_slowly(&mut self, set: LockSetId, lock: SyncId) -> LockSetId {
         // The pretended locks have numbers too large to index by.
         if set.is_empty() && lock < READERS {
-            if let Some(&Some(id)) = self.single.get(lock.index()) {
-                return id;
-            }
             let id = self.intern(vec![lock]);
             if self.single.len() <= lock.index() {
                 self.single.resize(lock.index() + 1, None);
@@ -116,44 +125,39 @@ impl LockSets {
     }
 
     /// `a ∩ b`.
+    #[inline]
     pub fn meet(&mut self, a: LockSetId, b: LockSetId) -> LockSetId {
         self.counts.intersects += 1;
-        if a == b {
-            return a;
+        match a == b {
+            true => a,
+            false if a.is_empty() || b.is_empty() => LockSetId::EMPTY,
+            false => self.meet_slowly(a, b),
         }
-        if a.is_empty() || b.is_empty() {
-            return LockSetId::EMPTY;
+    }
+
+    fn meet_slowly(&mut self, a: LockSetId, b: LockSetId) -> LockSetId {
+        let (a, b) = (a.min(b), a.max(b));
+        let slot = (a.0.wrapping_mul(31) ^ b.0) as usize % RECENT;
+        let (x, y, common) = self.recent[slot];
+        if (x, y) == (a, b) {
+            return common;
         }
-        let key = (a, b);
-        if let Some(&id) = self.meets.get(&key) {
-            return id;
-        }
+        let common = self.meet_sets(a, b);
+        self.recent[slot] = (a, b, common);
+        common
+    }
+
+    fn meet_sets(&mut self, a: LockSetId, b: LockSetId) -> LockSetId {
         let other = self.locks(b);
         let common = self.locks(a).iter().copied();
         let common = common.filter(|lock| other.binary_search(lock).is_ok());
-        let id = self.intern(common.collect());
-        self.meets.insert(key, id);
-        id
+        self.intern(common.collect())
     }
 
     /// `a ∩ b = ∅`.
+    #[inline]
     pub fn disjoint(&mut self, a: LockSetId, b: LockSetId) -> bool {
-        self.counts.intersects += 1;
-        if a.is_empty() || b.is_empty() {
-            return true;
-        }
-        if a == b {
-            return false;
-        }
-        let (mut a, mut b) = (self.locks(a), self.locks(b));
-        while let (Some((x, rest_a)), Some((y, rest_b))) = (a.split_first(), b.split_first()) {
-            match x.cmp(y) {
-                std::cmp::Ordering::Equal => return false,
-                std::cmp::Ordering::Less => a = rest_a,
-                std::cmp::Ordering::Greater => b = rest_b,
-            }
-        }
-        true
+        self.meet(a, b).is_empty()
     }
 
     /// `a ⊆ b`.

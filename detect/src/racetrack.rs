@@ -69,7 +69,7 @@ impl Var {
         for other in concurrent {
             self.threads.insert(other);
         }
-        self.threads.entries().len()
+        self.threads.entries().count()
     }
 
     fn start_locks(&mut self, cx: &mut Context<'_>, kind: AccessKind) {

@@ -34,21 +34,21 @@ impl Stats {
         }
     }
 
-    /// Counts a read that left this many concurrent readers.
+    /// Counts a read that left the location with one reader, or shared.
     #[inline]
-    pub fn read(&mut self, readers: usize) {
-        match readers {
-            0 | 1 => self.read_exclusive += 1,
-            _ => self.read_shared += 1,
+    pub fn read(&mut self, shared: bool) {
+        match shared {
+            true => self.read_shared += 1,
+            false => self.read_exclusive += 1,
         }
     }
 
-    /// Counts a write that met this many readers.
+    /// Counts a write that met one reader at most, or several.
     #[inline]
-    pub fn write(&mut self, readers: usize) {
-        match readers {
-            0 | 1 => self.write_exclusive += 1,
-            _ => self.write_after_shared += 1,
+    pub fn write(&mut self, shared: bool) {
+        match shared {
+            true => self.write_after_shared += 1,
+            false => self.write_exclusive += 1,
         }
     }
 }

@@ -28,9 +28,8 @@ impl Share {
     }
 }
 
-/// How many events ahead the cell of a variable is asked for: a few times as
-/// long as memory takes to answer.
-const AHEAD: usize = 12;
+/// How many events take about as long as memory takes to answer.
+const AHEAD: usize = 6;
 
 /// An analysis, whichever its detector.
 pub(super) trait Analyze: Send {
@@ -105,6 +104,23 @@ impl<D: Detector> Analysis<D> {
         }
     }
 
+    /// Asks for the cells of coming accesses, and then for what is behind them.
+    #[inline(always)]
+    fn prepare(&self, events: &[Event], now: usize) {
+        let coming = |ahead: usize| match events.get(now + ahead)?.op {
+            Op::Read { loc, .. } | Op::Write { loc, .. } => self.named.peek(loc),
+            _ => None,
+        };
+        if let Some(cell) = coming(2 * AHEAD) {
+            prefetch(cell);
+        }
+        if let Some(cell) = coming(AHEAD)
+            && let Some(more) = D::out_of_line(&cell.var)
+        {
+            prefetch(more);
+        }
+    }
+
     fn atomic(
         &mut self,
         space: Space,
@@ -165,12 +181,8 @@ impl<D: Detector> Analysis<D> {
 impl<D: Detector> Analyze for Analysis<D> {
     fn events(&mut self, space: Space, events: &[Event]) {
         for (i, event) in events.iter().enumerate() {
-            if let Some(coming) = events.get(i + AHEAD)
-                && space == Space::Names
-                && let Op::Read { loc, .. } | Op::Write { loc, .. } = coming.op
-                && let Some(cell) = self.named.peek(loc)
-            {
-                prefetch(cell);
+            if space == Space::Names {
+                self.prepare(events, i);
             }
             match event.op {
                 Op::Read { loc, size } => self.access(space, event, loc, size, AccessKind::Read),

@@ -4,7 +4,7 @@
 
 /// Tells the processor that `_target` will be used soon.
 #[inline(always)]
-pub(super) fn prefetch<T>(_target: &T) {
+pub(super) fn prefetch<T>(_target: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -12,7 +12,7 @@ pub(super) fn prefetch<T>(_target: &T) {
         // and SSE, which it needs, is part of x86-64.
         #[allow(unsafe_code)]
         unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(_target).cast());
+            _mm_prefetch::<_MM_HINT_T0>(_target.cast());
         }
     }
 }

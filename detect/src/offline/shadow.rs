@@ -11,8 +11,11 @@ use std::collections::{BTreeMap, VecDeque};
 use racehound_trace::Loc;
 use rustc_hash::FxHashMap;
 
-/// One variable, or some bytes of a granule with a common history.
+/// One variable, or some bytes of a granule with a common history. Aligned to
+/// a cache line: the state of FastTrack and AccuLock fits one, and reaching
+/// across two would cost as much again.
 #[derive(Clone, Debug, Default)]
+#[repr(align(64))]
 pub(super) struct Cell<V> {
     pub(super) var: V,
     /// Which bytes of the granule; unused for named variables.

@@ -93,12 +93,13 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "lock-heavy",
-        about: "short critical sections on few locks, hardly any work outside",
+        about: "32 threads, short critical sections, hardly any work outside",
         adjust: |w| {
             w.sharing = 0.9;
             w.read_only = 0.1;
             w.section = 2;
-            w.locks = 16;
+            w.threads = 32;
+            w.locks = 64;
             w.variables = 2_000;
             w.burst = 20;
         },
