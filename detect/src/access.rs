@@ -76,8 +76,8 @@ pub struct AccessMap {
     others: ThinVec<Stamp>,
 }
 
-/// Slots to begin with: two cache lines.
-const FIRST_SLOTS: usize = 8;
+/// Slots to begin with: one cache line.
+const FIRST_SLOTS: usize = 4;
 
 impl AccessMap {
     /// All entries, the one set last first.
@@ -90,10 +90,22 @@ impl AccessMap {
         all.filter(|stamp| stamp.epoch != Epoch::NEVER)
     }
 
+    /// All entries, and some that are none any more.
+    #[inline]
+    pub fn slots(&self) -> impl Iterator<Item = &Stamp> {
+        std::iter::once(&self.last).chain(&self.others)
+    }
+
     /// Whether `epoch`'s thread has an entry of exactly this epoch.
     #[inline(always)]
     pub fn has(&self, epoch: Epoch) -> bool {
         self.last.epoch == epoch || (!self.others.is_empty() && self.others_have(epoch))
+    }
+
+    /// Whether the entry set last is of this epoch.
+    #[inline(always)]
+    pub fn last_is(&self, epoch: Epoch) -> bool {
+        self.last.epoch == epoch
     }
 
     #[inline]
@@ -135,18 +147,23 @@ impl AccessMap {
         }
     }
 
-    /// Makes slots, or doubles them.
+    /// Makes slots, or doubles them, in the memory there is if it suffices.
     #[cold]
     fn grow(&mut self) {
-        if self.others.is_empty() {
-            return self.others.resize(FIRST_SLOTS, Stamp::default());
-        }
-        let slots = self.others.len() * 2;
-        let before = std::mem::replace(&mut self.others, ThinVec::with_capacity(slots));
+        let slots = (self.others.len() * 2).max(FIRST_SLOTS);
+        let mut small = [Stamp::default(); 4 * FIRST_SLOTS];
+        let before: &[Stamp] = match small.get_mut(..self.others.len()) {
+            Some(part) => {
+                part.copy_from_slice(&self.others);
+                part
+            }
+            None => &self.others.clone(),
+        };
+        self.others.clear();
         self.others.resize(slots, Stamp::default());
         for stamp in before {
             let at = find(&self.others, stamp.epoch).expect("there are more slots than before");
-            self.others[at] = stamp;
+            self.others[at] = *stamp;
         }
     }
 

@@ -180,8 +180,9 @@ impl<D: Detector> Analysis<D> {
 
 impl<D: Detector> Analyze for Analysis<D> {
     fn events(&mut self, space: Space, events: &[Event]) {
+        let look_ahead = self.named.exceeds_cache();
         for (i, event) in events.iter().enumerate() {
-            if space == Space::Names {
+            if look_ahead {
                 self.prepare(events, i);
             }
             match event.op {

@@ -43,6 +43,13 @@ impl<V: Default + Clone> Named<V> {
         &mut self.cells[index]
     }
 
+    /// Whether the cells are too many for a second-level cache. As long as they
+    /// are not, looking ahead costs more than it gains: what kind of event comes
+    /// is hard to predict.
+    pub(super) fn exceeds_cache(&self) -> bool {
+        size_of_val(&self.cells[..]) > 512 * 1024
+    }
+
     /// The cell, if there is one already.
     #[inline]
     pub(super) fn peek(&self, loc: Loc) -> Option<&Cell<V>> {

@@ -93,11 +93,13 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "lock-heavy",
-        about: "32 threads, short critical sections, hardly any work outside",
+        about: "32 threads, short critical sections that update, hardly any work outside",
         adjust: |w| {
             w.sharing = 0.9;
             w.read_only = 0.1;
+            w.read_ratio = 0.5;
             w.section = 2;
+            w.depth = 1;
             w.threads = 32;
             w.locks = 64;
             w.variables = 2_000;
