@@ -107,23 +107,14 @@ impl<R: Read> Reader<R> {
         if line.is_empty() || line[0] == b'#' {
             return Ok(None);
         }
-        let parts = |line: &[u8]| {
-            let first = memchr::memchr(b'|', line)?;
-            let second = first + 1 + memchr::memchr(b'|', &line[first + 1..])?;
-            Some((first, second))
-        };
-        let Some((first, second)) = parts(line) else {
+        let Some((name, operation, place)) = fields(line) else {
             return Err(format!(
                 "expected thread|operation(operand)|place, found {:?}",
                 String::from_utf8_lossy(line)
             ));
         };
-        let (name, operation, place) = (
-            &line[..first],
-            &line[first + 1..second],
-            &line[second + 1..],
-        );
-        let (verb, operand) = match memchr::memchr(b'(', operation) {
+        // The longest verb has five letters: looking is quicker than searching.
+        let (verb, operand) = match operation.iter().take(6).position(|b| *b == b'(') {
             Some(open) => match operation.split_last() {
                 Some((b')', inner)) => (&operation[..open], &inner[open + 1..]),
                 _ => return Err("the operand has no closing parenthesis".to_owned()),
@@ -136,18 +127,15 @@ impl<R: Read> Reader<R> {
         if name.is_empty() {
             return Err("the thread has no name".to_owned());
         }
-        let thread = self.threads.id(name, names, |name| {
+        let thread = self.threads.id(name, names, |name, _| {
             tables.threads.push(Thread {
                 parent: None,
                 ordinal: 0,
                 name: Some(name),
             });
         })?;
-        let site = self.sites.id(place, names, |text| {
-            tables.sites.push(Site {
-                text: Some(text),
-                ..Site::default()
-            });
+        let site = self.sites.id(place, names, |text, names| {
+            tables.sites.push(site(text, names));
         })?;
         let needed = || match operand {
             b"" => Err(format!(
@@ -158,7 +146,7 @@ impl<R: Read> Reader<R> {
         };
         let op = match verb {
             b"r" | b"w" => {
-                let variable = self.variables.id(needed()?, names, |name| {
+                let variable = self.variables.id(needed()?, names, |name, _| {
                     tables.variables.push(Variable { name: Some(name) });
                 })?;
                 let loc = Loc(u64::from(variable));
@@ -168,7 +156,7 @@ impl<R: Read> Reader<R> {
                 }
             }
             b"acq" | b"rel" => {
-                let lock = self.syncs.id(needed()?, names, |name| {
+                let lock = self.syncs.id(needed()?, names, |name, _| {
                     tables.syncs.push(SyncObject {
                         name: Some(name),
                         class: None,
@@ -182,7 +170,7 @@ impl<R: Read> Reader<R> {
             }
             b"fork" => {
                 let children = &mut self.children;
-                let child = self.threads.id(needed()?, names, |name| {
+                let child = self.threads.id(needed()?, names, |name, _| {
                     let parent = thread as usize;
                     children.resize(children.len().max(parent + 1), 0);
                     children[parent] += 1;
@@ -197,7 +185,7 @@ impl<R: Read> Reader<R> {
                 }
             }
             b"join" => {
-                let child = self.threads.id(needed()?, names, |name| {
+                let child = self.threads.id(needed()?, names, |name, _| {
                     tables.threads.push(Thread {
                         parent: None,
                         ordinal: 0,
@@ -260,12 +248,92 @@ impl<R: Read> Source for Reader<R> {
     }
 }
 
+/// Thread, operation and place of a line.
+#[inline]
+fn fields(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let first = memchr::memchr(b'|', line)?;
+    let second = memchr::memrchr(b'|', line).filter(|second| *second > first)?;
+    Some((
+        &line[..first],
+        &line[first + 1..second],
+        &line[second + 1..],
+    ))
+}
+
+/// A site from its name: a position if it reads like `bank.c:12` or
+/// `bank.c:12:9`, else a bare label.
+fn site(text: NameId, names: &mut Names) -> Site {
+    let name = names.get(text).unwrap_or_default();
+    let mut site = Site {
+        text: Some(text),
+        ..Site::default()
+    };
+    let number = |text: &str| text.parse().ok().filter(|n: &u32| *n > 0);
+    let (rest, last) = match name.rsplit_once(':') {
+        Some((rest, last)) => (rest, number(last)),
+        None => return site,
+    };
+    let Some(last) = last else { return site };
+    let (file, line, column) = match rest.rsplit_once(':') {
+        Some((file, line)) if number(line).is_some() => (file, number(line), last),
+        _ => (rest, Some(last), 0),
+    };
+    if !file.is_empty() {
+        let file = file.to_owned();
+        site.file = Some(names.add(&file));
+        site.line = line.unwrap_or(0);
+        site.column = column;
+    }
+    site
+}
+
 /// Gives equal names equal ids, counting from zero.
+///
+/// Nearly all names in traces are short, so they are their own key, and no
+/// lookup leaves the table. The last one is at hand: threads run in bursts.
 #[derive(Default)]
 struct Interner {
-    /// Name and id. The hash is computed again when the table grows, which is
-    /// rare; comparing goes through the name table.
-    table: HashTable<(NameId, u32)>,
+    last: Option<(Short, u32)>,
+    short: HashTable<(Short, u32)>,
+    /// Names of more than eight bytes, compared through the name table.
+    long: HashTable<(NameId, u32)>,
+}
+
+/// A name of at most eight bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Short {
+    bytes: u64,
+    length: u8,
+}
+
+impl Short {
+    /// Two loads that overlap if they must, instead of a copy whose length is
+    /// not known beforehand.
+    #[inline]
+    fn new(name: &[u8]) -> Option<Self> {
+        let length = name.len();
+        let bytes = match length {
+            4..=8 => {
+                let low = u32::from_le_bytes(*name.first_chunk()?);
+                let high = u32::from_le_bytes(*name.last_chunk()?);
+                u64::from(low) | u64::from(high) << 32
+            }
+            1..=3 => {
+                let [first, middle, last] = [name[0], name[length / 2], name[length - 1]];
+                u64::from(first) | u64::from(middle) << 8 | u64::from(last) << 16
+            }
+            0 => 0,
+            _ => return None,
+        };
+        let length = length as u8;
+        Some(Self { bytes, length })
+    }
+
+    #[inline]
+    fn hash(self) -> u64 {
+        let mixed = (self.bytes ^ u64::from(self.length)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 32
+    }
 }
 
 impl Interner {
@@ -274,22 +342,61 @@ impl Interner {
         &mut self,
         name: &[u8],
         names: &mut Names,
-        define: impl FnOnce(NameId),
+        define: impl FnOnce(NameId, &mut Names),
+    ) -> std::result::Result<u32, String> {
+        let Some(short) = Short::new(name) else {
+            return self.long_id(name, names, define);
+        };
+        if let Some((last, id)) = self.last
+            && last == short
+        {
+            return Ok(id);
+        }
+        let id = match self.short.find(short.hash(), |(known, _)| *known == short) {
+            Some(&(_, id)) => id,
+            None => {
+                let (_, id) = self.define(name, names, define)?;
+                let entry = (short, id);
+                self.short
+                    .insert_unique(short.hash(), entry, |(known, _)| known.hash());
+                id
+            }
+        };
+        self.last = Some((short, id));
+        Ok(id)
+    }
+
+    fn long_id(
+        &mut self,
+        name: &[u8],
+        names: &mut Names,
+        define: impl FnOnce(NameId, &mut Names),
     ) -> std::result::Result<u32, String> {
         let hash = FxBuildHasher.hash_one(name);
         let same = |&(id, _): &(NameId, u32)| names.get(id).map(str::as_bytes) == Some(name);
-        if let Some(&(_, id)) = self.table.find(hash, same) {
+        if let Some(&(_, id)) = self.long.find(hash, same) {
             return Ok(id);
         }
-        let text = std::str::from_utf8(name)
-            .map_err(|_| format!("the name {:?} is not UTF-8", String::from_utf8_lossy(name)))?;
-        let id = u32::try_from(self.table.len()).map_err(|_| "too many names".to_owned())?;
-        let name = names.add(text);
-        define(name);
-        self.table.insert_unique(hash, (name, id), |&(id, _)| {
+        let entry = self.define(name, names, define)?;
+        self.long.insert_unique(hash, entry, |&(id, _)| {
             FxBuildHasher.hash_one(names.get(id).unwrap_or_default().as_bytes())
         });
-        Ok(id)
+        Ok(entry.1)
+    }
+
+    fn define(
+        &self,
+        name: &[u8],
+        names: &mut Names,
+        define: impl FnOnce(NameId, &mut Names),
+    ) -> std::result::Result<(NameId, u32), String> {
+        let text = std::str::from_utf8(name)
+            .map_err(|_| format!("the name {:?} is not UTF-8", String::from_utf8_lossy(name)))?;
+        let known = self.short.len() + self.long.len();
+        let id = u32::try_from(known).map_err(|_| "too many names".to_owned())?;
+        let name = names.add(text);
+        define(name, names);
+        Ok((name, id))
     }
 }
 
@@ -495,6 +602,44 @@ T0|join(T1)|6
         let trace = Trace::collect(Reader::new(text.as_bytes())).unwrap();
         let kinds: Vec<_> = trace.events.iter().map(|e| e.op.kind()).collect();
         assert_eq!(kinds, [Kind::RegionBegin, Kind::Write, Kind::RegionEnd]);
+    }
+
+    #[test]
+    fn places_that_read_like_positions_are_positions() {
+        let text = "T0|r(x)|bank.c:12:9\nT0|r(x)|src/a.c:7\nT0|r(x)|345\nT0|r(x)|a:b\n";
+        let trace = Trace::collect(Reader::new(text.as_bytes())).unwrap();
+        let positions: Vec<_> = trace
+            .tables
+            .sites
+            .iter()
+            .map(|s| (s.line, s.column))
+            .collect();
+        assert_eq!(positions, [(12, 9), (7, 0), (0, 0), (0, 0)]);
+        assert_eq!(trace.tables.site_file(SiteId(1)), Some("src/a.c"));
+        assert_eq!(to_text(&trace).0, text);
+    }
+
+    #[test]
+    fn short_and_long_names_are_told_apart() {
+        let names = [
+            "a",
+            "aa",
+            "aaa",
+            "aaaa",
+            "aaaaa",
+            "aaaaaaaa",
+            "aaaaaaaaa",
+            "aba",
+            "b",
+        ];
+        let text: String = names
+            .iter()
+            .chain(&names)
+            .map(|n| format!("T|r({n})|1\n"))
+            .collect();
+        let trace = Trace::collect(Reader::new(text.as_bytes())).unwrap();
+        assert_eq!(trace.tables.variables.len(), names.len());
+        assert_eq!(to_text(&trace).0, text);
     }
 
     #[test]
