@@ -299,39 +299,37 @@ struct Interner {
     long: HashTable<(NameId, u32)>,
 }
 
-/// A name of at most eight bytes.
+/// A name of at most eight bytes, packed, with zeros behind it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Short {
-    bytes: u64,
-    length: u8,
-}
+struct Short(u64);
 
 impl Short {
     /// Two loads that overlap if they must, instead of a copy whose length is
-    /// not known beforehand.
+    /// not known beforehand. A name that ends in a zero byte is not one: its
+    /// length would be lost.
     #[inline]
     fn new(name: &[u8]) -> Option<Self> {
         let length = name.len();
-        let bytes = match length {
+        let packed = match length {
             4..=8 => {
-                let low = u32::from_le_bytes(*name.first_chunk()?);
-                let high = u32::from_le_bytes(*name.last_chunk()?);
-                u64::from(low) | u64::from(high) << 32
+                let low = u64::from(u32::from_le_bytes(*name.first_chunk()?));
+                let high = u64::from(u32::from_le_bytes(*name.last_chunk()?));
+                low | high << (8 * (length - 4))
             }
             1..=3 => {
                 let [first, middle, last] = [name[0], name[length / 2], name[length - 1]];
-                u64::from(first) | u64::from(middle) << 8 | u64::from(last) << 16
+                u64::from(first)
+                    | u64::from(middle) << (8 * (length / 2))
+                    | u64::from(last) << (8 * (length - 1))
             }
-            0 => 0,
             _ => return None,
         };
-        let length = length as u8;
-        Some(Self { bytes, length })
+        (packed >> (8 * (length - 1)) > 0).then_some(Self(packed))
     }
 
     #[inline]
     fn hash(self) -> u64 {
-        let mixed = (self.bytes ^ u64::from(self.length)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed ^ mixed >> 32
     }
 }
