@@ -47,7 +47,7 @@ fn recognise(path: &Path, raw: Box<dyn Read>, size: Option<u64>) -> Result<Input
 /// nothing. A few hundred bytes tell.
 fn looks_like_text(start: &[u8]) -> bool {
     let control = |b: &u8| b.is_ascii_control() && !b.is_ascii_whitespace();
-    !start.iter().take(512).any(|b| control(b))
+    !start.iter().take(512).any(control)
 }
 
 /// Warns of a trace that was cut short, once it was read.
