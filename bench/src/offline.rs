@@ -73,7 +73,9 @@ pub(crate) fn run(args: &Offline) -> Result<()> {
         let ratio = |a: Duration, b: Duration| a.as_secs_f64() / b.as_secs_f64();
         let of = |which| detectors.iter().position(|d| *d == which).map(|i| best[i]);
         let accu = of(Which::AccuLock).zip(of(Which::FastTrack));
-        let accu = accu.map(|(accu, fast)| ratio(accu, fast)).unwrap_or(f64::NAN);
+        let accu = accu
+            .map(|(accu, fast)| ratio(accu, fast))
+            .unwrap_or(f64::NAN);
         ratios.push(accu);
         let mut row = vec![
             preset.name.to_owned(),
@@ -84,7 +86,11 @@ pub(crate) fn run(args: &Offline) -> Result<()> {
         table.row(row);
         std::fs::remove_file(&path)?;
     }
-    print!("Over binary traces of {} events:\n{}", thousands(args.events), table.render());
+    print!(
+        "Over binary traces of {} events:\n{}",
+        thousands(args.events),
+        table.render()
+    );
     let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
     println!("  AccuLock ÷ FastTrack, mean over the presets: {mean:.3}");
     from_text(args)

@@ -8,8 +8,10 @@ use racehound_detect::Which;
 /// Finds the concurrency bugs that an ordinary test run does not hit.
 #[derive(Debug, Parser)]
 #[command(name = "racehound", version, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 nothing found at the --fail-on level, 66 findings, \
-                        2 wrong usage or unreadable input.")]
+#[command(
+    after_help = "Exit codes: 0 nothing found at the --fail-on level, 66 findings, \
+                        2 wrong usage or unreadable input."
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,

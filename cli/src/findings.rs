@@ -1,5 +1,6 @@
 //! Warnings of detectors to findings of the contract.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use racehound_detect::offline::{Outcome, Side, Warning, Why};
@@ -7,11 +8,7 @@ use racehound_report::finding::{Access, Explanation, Finding, Kind, Location, St
 use racehound_trace::{SiteId, Space, SyncId, Tables};
 
 /// One finding for each pair of sites, in the order of the trace.
-pub(crate) fn from_warnings(
-    outcomes: &[Outcome],
-    space: Space,
-    tables: &Tables,
-) -> Vec<Finding> {
+pub(crate) fn from_warnings(outcomes: &[Outcome], space: Space, tables: &Tables) -> Vec<Finding> {
     let mut pairs: BTreeMap<(SiteId, SiteId), Vec<(&Outcome, &Warning)>> = BTreeMap::new();
     for outcome in outcomes {
         for warning in &outcome.warnings {
@@ -22,9 +19,10 @@ pub(crate) fn from_warnings(
     let mut groups: Vec<_> = pairs.into_values().collect();
     groups.sort_by_key(|group| group.iter().map(|(_, w)| (w.event, w.loc)).min());
     let findings = groups.iter().map(|group| finding(group, space, tables));
-    // What happened comes before what might.
+    // What happened comes before what might, and what many suspect before what
+    // one does.
     let mut findings: Vec<Finding> = findings.collect();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.status));
+    findings.sort_by_key(|finding| Reverse((finding.status, finding.found_by.len())));
     for (i, finding) in findings.iter_mut().enumerate() {
         finding.id = format!("R{}", i + 1);
     }

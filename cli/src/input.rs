@@ -23,7 +23,9 @@ pub(crate) fn open(path: &Path) -> Result<Input, Error> {
     let file = File::open(path).map_err(Error::file(path))?;
     let data = file.metadata().map_err(Error::file(path))?;
     if data.is_dir() {
-        return Err(Error::file(path)(io::Error::other("a directory is no trace")));
+        return Err(Error::file(path)(io::Error::other(
+            "a directory is no trace",
+        )));
     }
     recognise(path, Box::new(file), data.is_file().then_some(data.len()))
 }

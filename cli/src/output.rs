@@ -34,7 +34,11 @@ impl TraceOutput {
     }
 
     /// Appends events.
-    pub(crate) fn write(&mut self, tables: &Tables, events: &[Event]) -> racehound_trace::Result<()> {
+    pub(crate) fn write(
+        &mut self,
+        tables: &Tables,
+        events: &[Event],
+    ) -> racehound_trace::Result<()> {
         match self {
             Self::Binary(writer) => writer.write(tables, events),
             Self::Std(writer) => writer.write(tables, events),

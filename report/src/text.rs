@@ -77,7 +77,10 @@ fn access_line(out: &mut String, access: &Access) {
 fn folded(finding: &Finding) -> Vec<(String, &str)> {
     let mut folded: Vec<(String, &str)> = Vec::new();
     for reason in &finding.reasons {
-        match folded.iter_mut().find(|(_, because)| *because == reason.because) {
+        match folded
+            .iter_mut()
+            .find(|(_, because)| *because == reason.because)
+        {
             Some((by, _)) => {
                 by.push_str(", ");
                 by.push_str(&reason.by);

@@ -40,7 +40,10 @@ pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
         findings: findings::from_warnings(&outcomes, source.space(), source.tables()),
         ..Report::default()
     };
-    let json_to_stdout = args.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    let json_to_stdout = args
+        .json
+        .as_deref()
+        .is_some_and(|path| path.as_os_str() == "-");
     if let Some(path) = &args.json {
         let mut json = serde_json::to_string_pretty(&report).expect("a report is plain data");
         json.push('\n');
@@ -69,7 +72,10 @@ fn verdict(report: &Report, fail_on: FailOn) -> (usize, u8) {
         FailOn::Confirmed => Some(Status::Confirmed),
         FailOn::Never => None,
     };
-    let counts = report.findings.iter().filter(|f| level.is_some_and(|l| f.status >= l));
+    let counts = report
+        .findings
+        .iter()
+        .filter(|f| level.is_some_and(|l| f.status >= l));
     match counts.count() {
         0 => (0, CLEAN),
         n => (n, FINDINGS),
@@ -84,7 +90,10 @@ fn listing(report: &Report, limit: usize) -> String {
         out.push('\n');
     }
     if let Some(more @ 1..) = report.findings.len().checked_sub(limit) {
-        let _ = writeln!(out, "… and {more} more; --limit 0 shows all, --json writes all\n");
+        let _ = writeln!(
+            out,
+            "… and {more} more; --limit 0 shows all, --json writes all\n"
+        );
     }
     out
 }
@@ -102,7 +111,11 @@ fn found(outcome: &Outcome, all_pairs: bool) -> BTreeSet<(u64, u64)> {
 /// The side-by-side tables: acculock.txt Tables I and V.
 fn comparison(out: &mut String, outcomes: &[Outcome], all_pairs: bool) {
     let sets: Vec<_> = outcomes.iter().map(|o| found(o, all_pairs)).collect();
-    let unit = if all_pairs { "pairs of places" } else { "locations" };
+    let unit = if all_pairs {
+        "pairs of places"
+    } else {
+        "locations"
+    };
     let _ = writeln!(out, "Found by the row and missed by the column ({unit}):");
     let names = outcomes.iter().map(|o| o.detector.title().to_owned());
     let heads = ["".to_owned(), "found".to_owned()].into_iter().chain(names);
@@ -178,5 +191,8 @@ fn closing(out: &mut String, report: &Report, failing: usize, code: u8) {
         0 => "nothing at the --fail-on level".to_owned(),
         n => format!("{n} at the --fail-on level"),
     };
-    let _ = writeln!(out, "{observed} observed, {predicted} predicted; exit code {code}: {meaning}");
+    let _ = writeln!(
+        out,
+        "{observed} observed, {predicted} predicted; exit code {code}: {meaning}"
+    );
 }

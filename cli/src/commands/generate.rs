@@ -34,7 +34,9 @@ pub(crate) fn run(args: &Gen) -> Result<u8, Error> {
     let mut output = TraceOutput::create(&args.output, args.to, generator.space())?;
     let (mut batch, mut count) = (Vec::new(), 0);
     loop {
-        generator.next_batch(&mut batch).map_err(Error::trace(&args.output))?;
+        generator
+            .next_batch(&mut batch)
+            .map_err(Error::trace(&args.output))?;
         if batch.is_empty() {
             break;
         }

@@ -53,7 +53,11 @@ pub(crate) fn run(args: &Stat) -> Result<u8, Error> {
         && stats.events > 0
     {
         let per_event = size as f64 / stats.events as f64;
-        let _ = writeln!(text, "  {} bytes, {per_event:.1} for each event", thousands(size));
+        let _ = writeln!(
+            text,
+            "  {} bytes, {per_event:.1} for each event",
+            thousands(size)
+        );
     }
     match stats.problem() {
         None => text.push_str("  well-formed: an execution can look like this\n"),
