@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Args, Command, TraceCommand};
+use args::{Args, Command, ModelCommand, TraceCommand};
 use error::Error;
 
 /// Nothing found at the level that fails.
@@ -29,6 +29,8 @@ fn main() -> ExitCode {
         Command::Trace(TraceCommand::Convert(args)) => commands::convert::run(&args),
         Command::Trace(TraceCommand::Stat(args)) => commands::stat::run(&args),
         Command::Trace(TraceCommand::Gen(args)) => commands::generate::run(&args),
+        Command::Model(ModelCommand::Explore(args)) => commands::model::explore(&args),
+        Command::Model(ModelCommand::Run(args)) => commands::model::run(&args),
     };
     match result {
         Ok(code) => code.into(),

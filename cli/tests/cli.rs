@@ -46,9 +46,13 @@ fn refused(args: &[&str]) -> String {
     stderr(&output)
 }
 
-fn example() -> String {
+fn shipped(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    root.join("examples/bank.std").display().to_string()
+    root.join("examples").join(name).display().to_string()
+}
+
+fn example() -> String {
+    shipped("bank.std")
 }
 
 struct Dir(TempDir);
@@ -459,4 +463,49 @@ fn standard_input_is_read_as_text_too() {
     child.stdin.take().unwrap().write_all(&text).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(FINDINGS));
+}
+
+#[test]
+fn a_model_program_is_explored() {
+    let output = racehound(&["model", "explore", &shipped("bank.model")]);
+    assert_eq!(output.status.code(), Some(FINDINGS));
+    let text = stdout(&output);
+    assert!(text.contains("bank.model:15:6: if balance >= 10"), "{text}");
+    assert!(text.contains("failure of assert served == 2"), "{text}");
+    let numbers = "4 races, 0 deadlocks, 1 failure, 0 access anomalies in all 12 executions";
+    assert!(text.contains(numbers), "{text}");
+}
+
+#[test]
+fn a_model_program_leaves_a_trace() {
+    let dir = Dir::new();
+    let (program, trace) = (shipped("bank.model"), dir.name("bank.rht"));
+    let of = |seed: &str| {
+        let args = ["model", "run", &program, "--seed", seed, "--record", &trace];
+        let output = racehound(&args);
+        (stdout(&output), fs::read(&trace).unwrap())
+    };
+    assert_eq!(of("3"), of("3"));
+    assert!(of("3").0.ends_with("events; finished\n"), "{}", of("3").0);
+    let analysed = racehound(&["analyze", &trace]);
+    assert!(stdout(&analysed).contains("race on balance"));
+}
+
+#[test]
+fn a_model_program_that_makes_no_sense_or_is_too_large_is_refused() {
+    let dir = Dir::new();
+    fs::write(dir.path("bad.model"), "var x\nthread T { lock m }\n").unwrap();
+    let message = refused(&["model", "explore", &dir.name("bad.model")]);
+    assert!(message.contains("bad.model:2:"), "{message}");
+    let message = refused(&[
+        "model",
+        "explore",
+        &shipped("bank.model"),
+        "--max-states",
+        "50",
+    ]);
+    assert!(
+        message.contains("the program has more than 50 states"),
+        "{message}"
+    );
 }

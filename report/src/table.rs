@@ -57,6 +57,16 @@ pub fn thousands(number: u64) -> String {
     out
 }
 
+/// A number of things: 1 race, 2 races.
+pub fn counted(number: usize, noun: &str) -> String {
+    let plural = match (number, noun.strip_suffix('y')) {
+        (1, _) => noun.to_owned(),
+        (_, Some(stem)) => format!("{stem}ies"),
+        (_, None) => format!("{noun}s"),
+    };
+    format!("{} {plural}", thousands(number as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +78,13 @@ mod tests {
         table.row(["djit", "1,024"]);
         let expected = "  detector       n\n  fasttrack      7\n  djit       1,024\n";
         assert_eq!(table.render(), expected);
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(counted(1, "race"), "1 race");
+        assert_eq!(counted(0, "race"), "0 races");
+        assert_eq!(counted(2_000, "anomaly"), "2,000 anomalies");
     }
 
     #[test]

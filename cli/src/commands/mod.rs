@@ -3,4 +3,5 @@
 pub(crate) mod analyze;
 pub(crate) mod convert;
 pub(crate) mod generate;
+pub(crate) mod model;
 pub(crate) mod stat;
