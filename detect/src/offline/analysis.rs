@@ -28,6 +28,17 @@ impl Share {
     }
 }
 
+const READ: usize = 0;
+const WRITE: usize = 1;
+const ATOMIC_READ: usize = 2;
+const ATOMIC_WRITE: usize = 3;
+const KINDS: [AccessKind; 4] = [
+    AccessKind::Read,
+    AccessKind::Write,
+    AccessKind::AtomicRead,
+    AccessKind::AtomicWrite,
+];
+
 /// How many events take about as long as memory takes to answer.
 const AHEAD: usize = 6;
 
@@ -234,18 +245,35 @@ impl Core {
         if D::same_epoch(&cell.var, thread.epoch(), event.site, kind) {
             return self.stats.same_epoch(kind);
         }
+        let conflicting = match kind {
+            AccessKind::Read => self.analyse::<D, READ>(event, cell),
+            AccessKind::Write => self.analyse::<D, WRITE>(event, cell),
+            AccessKind::AtomicRead => self.analyse::<D, ATOMIC_READ>(event, cell),
+            AccessKind::AtomicWrite => self.analyse::<D, ATOMIC_WRITE>(event, cell),
+        };
+        if conflicting {
+            cell.done = !self.all_pairs;
+            self.report(event, kind, place());
+        }
+    }
+
+    /// The slow path, once for each kind of access: what the detector decides by
+    /// the kind is decided when this is compiled. True if there are conflicts.
+    #[inline(never)]
+    fn analyse<D: Detector, const KIND: usize>(
+        &mut self,
+        event: &Event,
+        cell: &mut Cell<D::Var>,
+    ) -> bool {
         let mut cx = Context {
-            thread,
+            thread: self.world.thread(event.thread),
             site: event.site,
             locksets: &mut self.locksets,
             stats: &mut self.stats,
             conflicts: &mut self.conflicts,
         };
-        D::access(&mut cell.var, &mut cx, kind);
-        if !self.conflicts.is_empty() {
-            cell.done = !self.all_pairs;
-            self.report(event, kind, place());
-        }
+        D::access(&mut cell.var, &mut cx, KINDS[KIND]);
+        !self.conflicts.is_empty()
     }
 
     #[cold]
