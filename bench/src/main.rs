@@ -17,10 +17,13 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     Offline(offline::Offline),
+    #[command(hide = true)]
+    PeakMemory(offline::PeakMemory),
 }
 
 fn main() -> racehound_trace::Result<()> {
     match Args::parse().command {
         Command::Offline(args) => offline::run(&args),
+        Command::PeakMemory(args) => offline::peak_memory(&args),
     }
 }

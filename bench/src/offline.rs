@@ -44,6 +44,22 @@ pub(crate) struct Offline {
     dir: PathBuf,
 }
 
+/// Analyse a trace and print the peak memory of this process, in KiB.
+#[derive(Args)]
+pub(crate) struct PeakMemory {
+    trace: PathBuf,
+    detector: Which,
+}
+
+pub(crate) fn peak_memory(args: &PeakMemory) -> Result<()> {
+    detect(&args.trace, args.detector)?;
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.map(|line| line.trim().trim_end_matches(" kB"));
+    println!("{}", peak.unwrap_or("0"));
+    Ok(())
+}
+
 pub(crate) fn run(args: &Offline) -> Result<()> {
     std::fs::create_dir_all(&args.dir)?;
     let detectors: Vec<Which> = match args.all {
@@ -93,7 +109,37 @@ pub(crate) fn run(args: &Offline) -> Result<()> {
     );
     let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
     println!("  AccuLock ÷ FastTrack, mean over the presets: {mean:.3}");
+    memory(args)?;
     from_text(args)
+}
+
+/// Peak memory over traces of growing length: it must not grow with them.
+fn memory(args: &Offline) -> Result<()> {
+    let lengths = [args.events / 25, args.events / 5, args.events];
+    let heads = lengths.map(|n| format!("{} events", thousands(n)));
+    let mut table = Table::new([String::new()].into_iter().chain(heads));
+    let mut rows = [Which::FastTrack, Which::AccuLock].map(|which| (which, Vec::new()));
+    for events in lengths {
+        let mut workload = PRESETS[0].workload();
+        workload.events = events;
+        let path = args.dir.join("memory.rht");
+        write_binary(&path, Generator::new(workload)?)?;
+        for (which, row) in &mut rows {
+            // A child of its own: memory this process once used does not count.
+            let child = std::process::Command::new(std::env::current_exe()?)
+                .arg("peak-memory")
+                .args([path.as_os_str(), which.name().as_ref()])
+                .output()?;
+            let kib = String::from_utf8_lossy(&child.stdout).trim().to_owned();
+            row.push(format!("{kib} KiB"));
+        }
+        std::fs::remove_file(&path)?;
+    }
+    for (which, row) in rows {
+        table.row([which.title().to_owned()].into_iter().chain(row));
+    }
+    print!("Peak memory:\n{}", table.render());
+    Ok(())
 }
 
 /// STD text: parsing and FastTrack together.
