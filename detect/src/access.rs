@@ -3,7 +3,7 @@
 use racehound_trace::SiteId;
 use thin_vec::ThinVec;
 
-use crate::clock::{Epoch, VectorClock};
+use crate::clock::{Epoch, ThreadClock};
 use crate::lockset::LockSetId;
 
 /// What an access does.
@@ -189,7 +189,7 @@ impl AccessMap {
 
     /// The entries whose time `clock` does not know: they are concurrent with
     /// whoever has that clock.
-    pub fn concurrent<'a>(&'a self, clock: &'a VectorClock) -> impl Iterator<Item = Stamp> + 'a {
+    pub fn concurrent<'a>(&'a self, clock: &'a ThreadClock) -> impl Iterator<Item = Stamp> + 'a {
         self.entries().filter(|stamp| !clock.knows(stamp.epoch))
     }
 }

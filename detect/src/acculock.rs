@@ -144,7 +144,7 @@ fn against_write(x: &Var, cx: &mut Context<'_>) {
 fn unprotected(map: &AccessMap, kind: AccessKind, now: Stamp, cx: &mut Context<'_>) {
     // Nearly always all entries are protected by the very locks held now. One
     // pass without jumps settles that.
-    let clock = cx.thread.clock.known();
+    let clock = &cx.thread.clock;
     let harmless = |stamp: &Stamp| {
         (stamp.locks == now.locks) & !now.locks.is_empty() | clock.knows(stamp.epoch)
     };

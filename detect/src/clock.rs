@@ -76,12 +76,13 @@ impl VectorClock {
         epoch.clock() <= self.get(epoch.thread())
     }
 
-    fn set(&mut self, epoch: Epoch) {
+    /// Makes `epoch` known.
+    fn raise(&mut self, epoch: Epoch) {
         let index = epoch.thread().index();
         if index >= self.clocks.len() {
             self.clocks.resize(index + 1, 0);
         }
-        self.clocks[index] = epoch.clock();
+        self.clocks[index] = self.clocks[index].max(epoch.clock());
     }
 
     /// `self ⊔= other`.
@@ -92,11 +93,6 @@ impl VectorClock {
         for (mine, theirs) in self.clocks.iter_mut().zip(&other.clocks) {
             *mine = (*mine).max(*theirs);
         }
-    }
-
-    /// `self = other`, reusing the memory.
-    pub fn assign(&mut self, other: &Self) {
-        self.clocks.clone_from(&other.clocks);
     }
 
     /// Forgets everything, keeping the memory.
@@ -116,22 +112,24 @@ impl fmt::Debug for VectorClock {
     }
 }
 
-/// A thread's own view of time: `C_t`, with `epoch(t)` at hand.
+/// A thread's own view of time: `C_t`.
 ///
-/// Invariant: `epoch` is the thread's own entry of `known`.
+/// The thread's own entry is `epoch` and not in `known`, which so has entries
+/// only for threads that were heard of: a thousand threads that never talk to
+/// each other need no space for each other.
 #[derive(Clone, Debug)]
 pub struct ThreadClock {
-    known: VectorClock,
     epoch: Epoch,
+    known: VectorClock,
 }
 
 impl ThreadClock {
     /// A thread that knows nobody yet.
     pub fn new(thread: ThreadId) -> Self {
-        let epoch = Epoch::new(thread, 1);
-        let mut known = VectorClock::default();
-        known.set(epoch);
-        Self { known, epoch }
+        Self {
+            epoch: Epoch::new(thread, 1),
+            known: VectorClock::default(),
+        }
     }
 
     /// `epoch(t)`.
@@ -140,23 +138,45 @@ impl ThreadClock {
         self.epoch
     }
 
-    /// `C_t`.
+    /// `c@u ≼ C_t`.
     #[inline]
-    pub fn known(&self) -> &VectorClock {
-        &self.known
+    pub fn knows(&self, epoch: Epoch) -> bool {
+        let own = epoch.thread() == self.epoch.thread();
+        let known = self.known.get(epoch.thread());
+        epoch.clock() <= std::hint::select_unpredictable(own, self.epoch.clock(), known)
     }
 
     /// `C_t[t] += 1`.
     pub fn tick(&mut self) {
         self.epoch = self.epoch.next();
-        self.known.set(self.epoch);
     }
 
-    /// `C_t ⊔= other`. Nobody knows more of `t` than `t` itself, so the epoch
-    /// stays.
+    /// `C_t ⊔= other`. Nobody knows more of `t` than `t` itself.
     pub fn learn(&mut self, other: &VectorClock) {
         self.known.join(other);
-        debug_assert_eq!(self.known.get(self.epoch.thread()), self.epoch.clock());
+    }
+
+    /// `C_t ⊔= C_u`.
+    pub fn learn_from(&mut self, other: &Self) {
+        self.known.join(&other.known);
+        self.known.raise(other.epoch);
+    }
+
+    /// `to ⊔= C_t`.
+    pub fn tell(&self, to: &mut VectorClock) {
+        to.join(&self.known);
+        to.raise(self.epoch);
+    }
+
+    /// `to = C_t`.
+    pub fn overwrite(&self, to: &mut VectorClock) {
+        to.clocks.clone_from(&self.known.clocks);
+        to.raise(self.epoch);
+    }
+
+    /// Forgets what was learnt.
+    pub fn forget(&mut self) {
+        self.known = VectorClock::default();
     }
 }
 
@@ -172,15 +192,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learnt_is_known() {
+    fn what_was_told_is_known() {
         let (mut a, mut b) = (ThreadClock::new(ThreadId(0)), ThreadClock::new(ThreadId(5)));
-        assert!(b.known().knows(Epoch::NEVER));
-        assert!(!b.known().knows(a.epoch()));
+        assert!(b.knows(Epoch::NEVER) && b.knows(b.epoch()));
+        assert!(!b.knows(a.epoch()));
         a.tick();
-        b.learn(a.known());
-        assert!(b.known().knows(a.epoch()));
+        let mut message = VectorClock::default();
+        a.tell(&mut message);
+        b.learn(&message);
+        assert!(b.knows(a.epoch()));
         let before = a.epoch();
         a.tick();
-        assert!(b.known().knows(before) && !b.known().knows(a.epoch()));
+        assert!(b.knows(before) && !b.knows(a.epoch()));
+        b.learn_from(&a);
+        assert!(b.knows(a.epoch()));
     }
 }

@@ -12,7 +12,7 @@
 use racehound_trace::SiteId;
 
 use crate::access::{AccessKind, Stamp};
-use crate::clock::{Epoch, VectorClock};
+use crate::clock::Epoch;
 use crate::lockset::{ATOMIC, LockSetId, LockSets};
 use crate::order::{Order, ThreadCell};
 use crate::stats::Stats;
@@ -65,16 +65,10 @@ impl Context<'_> {
         self.thread.epoch()
     }
 
-    /// `C_t`.
-    #[inline]
-    pub fn clock(&self) -> &VectorClock {
-        self.thread.clock.known()
-    }
-
     /// Whether that moment happened before now.
     #[inline]
     pub fn knows(&self, epoch: Epoch) -> bool {
-        self.clock().knows(epoch)
+        self.thread.clock.knows(epoch)
     }
 
     /// The access as it will be remembered, with the locks that protect it.

@@ -15,7 +15,9 @@
 //! ```
 //! Unsound by design: what the first thread did is never held against anyone.
 //! A read lock protects reads only, as Eraser refines it for rwlocks. Atomic
-//! accesses hold [`ATOMIC`](crate::lockset::ATOMIC).
+//! accesses hold [`ATOMIC`](crate::lockset::ATOMIC). A warning names two
+//! accesses, so an empty set is reported at the first access that conflicts with
+//! one of another thread, which may be later than where Eraser would.
 
 use racehound_trace::SiteId;
 

@@ -272,20 +272,43 @@ impl HeldLocks {
         }
     }
 
+    /// Extends the nearest known sets. Where that is far down, the sets between
+    /// are not entered into the table: nobody may ever ask for them.
     fn compute(&mut self, table: &mut LockSets) -> Protection {
-        let mut sets = Protection::default();
-        for held in &mut self.stack {
-            sets = *held.sets.get_or_insert_with(|| Protection {
-                reads: table.with(sets.reads, held.lock),
-                writes: match held.mode {
-                    Mode::Exclusive => table.with(sets.writes, held.lock),
-                    Mode::Shared => sets.writes,
-                },
-            });
-        }
+        let known = self.stack.iter().rposition(|held| held.sets.is_some());
+        let from = known.map_or(0, |at| at + 1);
+        let top = self.stack.len() - 1;
+        let sets = if top - from < NEAR {
+            let mut sets = known.and_then(|at| self.stack[at].sets).unwrap_or_default();
+            for held in &mut self.stack[from..] {
+                sets.reads = table.with(sets.reads, held.lock);
+                if held.mode == Mode::Exclusive {
+                    sets.writes = table.with(sets.writes, held.lock);
+                }
+                held.sets = Some(sets);
+            }
+            sets
+        } else {
+            let set = |table: &mut LockSets, wanted: fn(&Held) -> bool| {
+                let held = self.stack.iter().filter(|held| wanted(held));
+                let mut locks: Vec<SyncId> = held.map(|held| held.lock).collect();
+                locks.sort_unstable();
+                locks.dedup();
+                table.intern(locks)
+            };
+            Protection {
+                reads: set(table, |_| true),
+                writes: set(table, |held| held.mode == Mode::Exclusive),
+            }
+        };
+        self.stack[top].sets = Some(sets);
         sets
     }
 }
+
+/// How many locks may have been taken since the sets were last asked for, so
+/// that adding them one by one is worth it.
+const NEAR: usize = 8;
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,9 @@
 //! Every first access of its kind in an epoch is logged as Djit+ does and moves
 //! Eraser's state machine. The O(n) comparison is made only while the candidate
 //! set is empty. So it inherits what Eraser misses: the first thread's accesses
-//! are never compared while the location counts as exclusive.
+//! are never compared while the location counts as exclusive. The paper says
+//! that it may also report false warnings; ours cannot, because what it reports
+//! it has found unordered.
 
 use racehound_trace::SiteId;
 
@@ -22,6 +24,7 @@ pub struct MultiRace;
 pub struct Var {
     discipline: eraser::Var,
     clocks: djit::Var,
+    last: Option<(Epoch, AccessKind)>,
 }
 
 impl Detector for MultiRace {
@@ -31,9 +34,9 @@ impl Detector for MultiRace {
 
     #[inline(always)]
     fn same_epoch(x: &Var, epoch: Epoch, _site: SiteId, kind: AccessKind) -> bool {
-        // In one epoch locks are only acquired, so a second access cannot
-        // shrink the candidate set either.
-        x.clocks.seen(epoch, kind)
+        // In one epoch locks are only acquired, so a repetition cannot shrink
+        // the candidate set, unless somebody else came by in between.
+        x.last == Some((epoch, kind))
     }
 
     fn access(x: &mut Var, cx: &mut Context<'_>, kind: AccessKind) {
@@ -42,5 +45,6 @@ impl Detector for MultiRace {
             x.clocks.check(cx, kind);
         }
         x.clocks.log(cx, kind);
+        x.last = Some((cx.epoch(), kind));
     }
 }

@@ -91,6 +91,16 @@ impl ThreadCell {
     pub fn epoch(&self) -> Epoch {
         self.clock.epoch()
     }
+
+    /// The thread has ended: what it knew is not needed any more, only who it
+    /// was. Should it act again, against the rules, its time goes on (Algorithm
+    /// 7 ticks it for that).
+    pub fn retire(&mut self) {
+        self.clock.forget();
+        self.clock.tick();
+        self.fence_released = VectorClock::default();
+        self.fence_pending = VectorClock::default();
+    }
 }
 
 /// A synchronisation object.
@@ -177,7 +187,7 @@ impl Sync {
     fn tell(&mut self, t: &ThreadCell, to: &mut VectorClock) {
         if self.order != Order::Nothing {
             self.clock_ops += 1;
-            to.join(t.clock.known());
+            t.clock.tell(to);
         }
     }
 
@@ -216,10 +226,10 @@ impl Sync {
             match mode {
                 // The holder knew all there was to know of the lock.
                 Mode::Exclusive => {
-                    cell.released.assign(t.clock.known());
+                    t.clock.overwrite(&mut cell.released);
                     cell.read_released.clear();
                 }
-                Mode::Shared => cell.read_released.join(t.clock.known()),
+                Mode::Shared => t.clock.tell(&mut cell.read_released),
             }
         }
         self.tick(t);
@@ -227,13 +237,20 @@ impl Sync {
 
     /// Thread `t` creates thread `u`.
     pub fn fork(&mut self, t: &mut ThreadCell, u: &mut ThreadCell) {
-        self.learn(u, t.clock.known());
+        self.learn_from(u, t);
         self.tick(t);
     }
 
     /// Thread `t` has waited for the end of thread `u`.
     pub fn join(&mut self, t: &mut ThreadCell, u: &ThreadCell) {
-        self.learn(t, u.clock.known());
+        self.learn_from(t, u);
+    }
+
+    fn learn_from(&mut self, t: &mut ThreadCell, from: &ThreadCell) {
+        if self.order != Order::Nothing {
+            self.clock_ops += 1;
+            t.clock.learn_from(&from.clock);
+        }
     }
 
     /// Thread `t` begins to wait for `cond`, giving `lock` up.
@@ -393,7 +410,7 @@ impl Sync {
         }
         if order.releases() {
             self.clock_ops += 1;
-            t.fence_released.assign(t.clock.known());
+            t.clock.overwrite(&mut t.fence_released);
             self.tick(t);
         }
     }

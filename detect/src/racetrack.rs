@@ -64,7 +64,7 @@ impl Var {
     /// how many threads are left.
     fn meet_threads(&mut self, cx: &mut Context<'_>, kind: AccessKind) -> usize {
         let stamp = cx.stamp(kind);
-        let concurrent: Vec<_> = self.threads.concurrent(cx.clock()).collect();
+        let concurrent: Vec<_> = self.threads.concurrent(&cx.thread.clock).collect();
         self.threads.set_only(stamp);
         for other in concurrent {
             self.threads.insert(other);

@@ -123,3 +123,9 @@ fn hybrid_and_acculock_do_not_depend_on_who_came_first() {
     assert_eq!(pairs(first, Which::FastTrack), []);
     assert_eq!(pairs(second, Which::FastTrack), [(2, 4)]);
 }
+
+#[test]
+fn multirace_notices_who_came_between() {
+    let text = "T0 write x; T1 lock m; T1 write x; T1 unlock m; T0 write x";
+    assert_eq!(pairs(text, Which::MultiRace), [(3, 5)]);
+}

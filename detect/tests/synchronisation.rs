@@ -190,6 +190,19 @@ fn fork_and_join_order() {
 }
 
 #[test]
+fn a_thread_may_be_joined_twice_and_its_number_used_again() {
+    observed(
+        "T0 fork T1; T0 fork T2; T1 lock m; T1 unlock m; T1 write x; T0 join T1; T2 join T1; T2 read x",
+        &[],
+    );
+    observed(
+        "T0 fork T1; T1 lock m; T1 unlock m; T1 write x; T0 join T1; T0 read x;
+         T0 fork T1; T1 write x; T0 read x",
+        &[(8, 9)],
+    );
+}
+
+#[test]
 fn new_memory_has_no_past_and_freed_memory_a_last_writer() {
     observed("T0 write x; T1 alloc x; T1 write x", &[]);
     observed("T0 read x; T1 free x", &[(1, 2)]);

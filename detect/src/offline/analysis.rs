@@ -1,7 +1,9 @@
 //! One detector over one stream of events.
 
+use std::collections::hash_map::Entry;
+
 use racehound_trace::{Event, Loc, MemoryOrder, Op, SiteId, Space};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use super::prefetch::prefetch;
 use super::shadow::{Cell, Memory, Named, PAGE, pieces};
@@ -67,7 +69,8 @@ struct Core {
     conflicts: Vec<Conflict>,
     all_pairs: bool,
     warnings: Vec<Warning>,
-    pairs: FxHashSet<(SiteId, SiteId)>,
+    /// Pairs of sites, and where their warning is.
+    pairs: FxHashMap<(SiteId, SiteId), usize>,
     seen: u64,
 }
 
@@ -84,7 +87,7 @@ impl<D: Detector> Analysis<D> {
                 conflicts: Vec::new(),
                 all_pairs: options.all_pairs,
                 warnings: Vec::new(),
-                pairs: FxHashSet::default(),
+                pairs: FxHashMap::default(),
                 seen: 0,
             },
         }
@@ -300,8 +303,26 @@ impl Core {
                 second: second.clone(),
                 why: self.why(conflict.reason),
             };
-            if !self.all_pairs || self.pairs.insert(warning.pair()) {
+            self.keep(warning);
+        }
+    }
+
+    /// Keeps a warning; of one pair of sites, if pairs are wanted, the earliest
+    /// and of those the lowest in memory, in whatever order memory is visited.
+    fn keep(&mut self, warning: Warning) {
+        if !self.all_pairs {
+            return self.warnings.push(warning);
+        }
+        match self.pairs.entry(warning.pair()) {
+            Entry::Vacant(entry) => {
+                entry.insert(self.warnings.len());
                 self.warnings.push(warning);
+            }
+            Entry::Occupied(entry) => {
+                let known = &mut self.warnings[*entry.get()];
+                if (warning.event, warning.loc) < (known.event, known.loc) {
+                    *known = warning;
+                }
             }
         }
     }

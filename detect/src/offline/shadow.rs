@@ -11,11 +11,8 @@ use std::collections::{BTreeMap, VecDeque};
 use racehound_trace::Loc;
 use rustc_hash::FxHashMap;
 
-/// One variable, or some bytes of a granule with a common history. Aligned to
-/// a cache line: the state of FastTrack and AccuLock fits one, and reaching
-/// across two would cost as much again.
+/// One variable, or some bytes of a granule with a common history.
 #[derive(Clone, Debug, Default)]
-#[repr(align(64))]
 pub(super) struct Cell<V> {
     pub(super) var: V,
     /// Which bytes of the granule; unused for named variables.
@@ -24,10 +21,15 @@ pub(super) struct Cell<V> {
     pub(super) done: bool,
 }
 
-/// Cells of named variables.
+/// Cells of named variables, aligned to cache lines: the state of FastTrack and
+/// AccuLock fits one, and reaching across two would cost as much again.
 pub(super) struct Named<V> {
-    cells: Vec<Cell<V>>,
+    cells: Vec<Line<V>>,
 }
+
+#[derive(Default)]
+#[repr(align(64))]
+struct Line<V>(Cell<V>);
 
 impl<V: Default + Clone> Named<V> {
     pub(super) fn new() -> Self {
@@ -40,7 +42,7 @@ impl<V: Default + Clone> Named<V> {
         if index >= self.cells.len() {
             self.grow(index);
         }
-        &mut self.cells[index]
+        &mut self.cells[index].0
     }
 
     /// Whether the cells are too many for a second-level cache. As long as they
@@ -53,12 +55,12 @@ impl<V: Default + Clone> Named<V> {
     /// The cell, if there is one already.
     #[inline]
     pub(super) fn peek(&self, loc: Loc) -> Option<&Cell<V>> {
-        self.cells.get(loc.0 as usize)
+        self.cells.get(loc.0 as usize).map(|line| &line.0)
     }
 
     #[cold]
     fn grow(&mut self, index: usize) {
-        self.cells.resize_with(index + 1, Cell::default);
+        self.cells.resize_with(index + 1, Line::default);
     }
 
     pub(super) fn forget(&mut self, loc: Loc) {
@@ -98,8 +100,20 @@ pub(super) struct Memory<V> {
     free: Vec<usize>,
     last: Option<(u64, usize)>,
     /// Freed blocks: start to end and the state that freeing left.
-    graves: BTreeMap<u64, (u64, V)>,
-    burials: VecDeque<u64>,
+    graves: BTreeMap<u64, Grave<V>>,
+    /// Which grave came when; those that are gone or were dug again differ in
+    /// their number.
+    burials: VecDeque<(u64, u64)>,
+    buried: u64,
+}
+
+/// A freed block.
+#[derive(Clone)]
+struct Grave<V> {
+    end: u64,
+    /// The state that freeing left.
+    var: V,
+    number: u64,
 }
 
 /// A piece of an access that lies within one granule.
@@ -111,19 +125,38 @@ pub(super) struct Piece {
     pub(super) bytes: u8,
 }
 
-/// Cuts an access into pieces.
+/// Cuts an access into pieces. Works by the granules' numbers: the address
+/// behind the last one may not exist.
 pub(super) fn pieces(loc: Loc, size: u32) -> impl Iterator<Item = Piece> {
-    let (start, end) = (loc.0, loc.0.saturating_add(u64::from(size)));
-    let first = start & !(GRANULE - 1);
-    (0..)
-        .map(move |i| first + i * GRANULE)
-        .take_while(move |granule| *granule < end && start < end)
-        .map(move |granule| {
-            let from = start.saturating_sub(granule).min(GRANULE);
-            let to = (end - granule).min(GRANULE);
-            let bytes = ((1u16 << to) - (1u16 << from)) as u8;
-            Piece { granule, bytes }
-        })
+    let (start, last) = (loc.0, last_byte(loc, size));
+    let numbers = match size {
+        0 => 1..=0,
+        _ => start / GRANULE..=last / GRANULE,
+    };
+    numbers.map(move |number| {
+        let granule = number * GRANULE;
+        let from = start.saturating_sub(granule);
+        let to = (last - granule).min(GRANULE - 1) + 1;
+        let bytes = ((1u16 << to) - (1u16 << from)) as u8;
+        Piece { granule, bytes }
+    })
+}
+
+/// The last byte of a range that is not empty.
+fn last_byte(loc: Loc, size: u32) -> u64 {
+    loc.0.saturating_add(u64::from(size).saturating_sub(1))
+}
+
+/// The part of a range that lies in a page, if any.
+fn within(page: u64, loc: Loc, size: u32) -> (Loc, u32) {
+    let (start, last) = (
+        loc.0.max(page * PAGE),
+        last_byte(loc, size).min(page * PAGE + (PAGE - 1)),
+    );
+    match size > 0 && start <= last {
+        true => (Loc(start), (last - start + 1) as u32),
+        false => (loc, 0),
+    }
 }
 
 impl Piece {
@@ -144,6 +177,7 @@ impl<V: Default + Clone> Memory<V> {
             last: None,
             graves: BTreeMap::new(),
             burials: VecDeque::new(),
+            buried: 0,
         }
     }
 
@@ -236,10 +270,10 @@ impl<V: Default + Clone> Memory<V> {
 
     /// The state of memory never seen, and where such memory ends.
     fn fresh(&self, at: u64) -> (V, u64) {
-        if let Some((_, (end, var))) = self.graves.range(..=at).next_back()
-            && at < *end
+        if let Some((_, grave)) = self.graves.range(..=at).next_back()
+            && at < grave.end
         {
-            return (var.clone(), *end);
+            return (grave.var.clone(), grave.end);
         }
         let next = self.graves.range(at + 1..).next();
         (V::default(), next.map_or(u64::MAX, |(start, _)| *start))
@@ -261,7 +295,8 @@ impl<V: Default + Clone> Memory<V> {
     }
 
     /// Calls `each` with everything that is known of a range: its cells, after
-    /// splitting those at its ends, and what freeing left where no cell is.
+    /// splitting those at its ends, and what freeing left where no cell is, page
+    /// by page.
     pub(super) fn existing(
         &mut self,
         loc: Loc,
@@ -269,9 +304,8 @@ impl<V: Default + Clone> Memory<V> {
         mut each: impl FnMut(Loc, u32, &mut Cell<V>),
     ) {
         for page in self.pages_of(loc, size) {
-            let start = loc.0.max(page * PAGE);
-            let end = (loc.0 + u64::from(size)).min((page + 1) * PAGE);
-            for piece in pieces(Loc(start), (end - start) as u32) {
+            let (start, part) = within(page, loc, size);
+            for piece in pieces(start, part) {
                 let bytes = self.covered(piece);
                 if bytes != 0 {
                     let piece = Piece { bytes, ..piece };
@@ -282,15 +316,18 @@ impl<V: Default + Clone> Memory<V> {
                 }
             }
         }
-        for (start, end, var) in self.graves_in(loc.0, loc.0 + u64::from(size)) {
-            let size = (end - start) as u32;
-            if pieces(Loc(start), size).any(|piece| self.covered(piece) != piece.bytes) {
-                let mut cell = Cell {
-                    var,
-                    bytes: 0,
-                    done: false,
-                };
-                each(Loc(start), size, &mut cell);
+        for (start, end, var) in self.graves_in(loc.0, loc.0.saturating_add(u64::from(size))) {
+            let (grave, size) = (Loc(start), (end - start) as u32);
+            for page in start / PAGE..=last_byte(grave, size) / PAGE {
+                let (part, size) = within(page, grave, size);
+                if pieces(part, size).any(|piece| self.covered(piece) != piece.bytes) {
+                    let mut cell = Cell {
+                        var: var.clone(),
+                        bytes: 0,
+                        done: false,
+                    };
+                    each(part, size, &mut cell);
+                }
             }
         }
     }
@@ -302,7 +339,7 @@ impl<V: Default + Clone> Memory<V> {
         before
             .into_iter()
             .chain(within)
-            .map(|(from, (to, var))| (start.max(*from), end.min(*to), var))
+            .map(|(from, grave)| (start.max(*from), end.min(grave.end), &grave.var))
             .filter(|(from, to, _)| from < to)
             .map(|(from, to, var)| (from, to, var.clone()))
             .collect()
@@ -312,7 +349,7 @@ impl<V: Default + Clone> Memory<V> {
         if size == 0 {
             return Vec::new();
         }
-        let numbers = loc.0 / PAGE..=(loc.0 + u64::from(size) - 1) / PAGE;
+        let numbers = loc.0 / PAGE..=last_byte(loc, size) / PAGE;
         if (numbers.end() - numbers.start()) < self.pages.len() as u64 {
             numbers
                 .filter(|page| self.pages.contains_key(page))
@@ -327,19 +364,18 @@ impl<V: Default + Clone> Memory<V> {
 
     /// Forgets all about a range.
     pub(super) fn forget(&mut self, loc: Loc, size: u32) {
-        let (start, end) = (loc.0, loc.0 + u64::from(size));
-        self.exhume(start, end);
+        self.exhume(loc.0, loc.0.saturating_add(u64::from(size)));
         for page in self.pages_of(loc, size) {
             let index = self.pages[&page];
-            if start <= page * PAGE && (page + 1) * PAGE <= end {
+            let (start, part) = within(page, loc, size);
+            if u64::from(part) == PAGE {
                 self.arena[index].fill_with(Granule::default);
                 self.pages.remove(&page);
                 self.free.push(index);
                 self.last = None;
                 continue;
             }
-            let (from, to) = (start.max(page * PAGE), end.min((page + 1) * PAGE));
-            for piece in pieces(Loc(from), (to - from) as u32) {
+            for piece in pieces(start, part) {
                 let granule = (piece.granule / GRANULE) as usize % GRANULES;
                 let there = std::mem::take(&mut self.arena[index][granule]);
                 let rest = there.rest.into_iter().flat_map(|rest| *rest);
@@ -369,13 +405,20 @@ impl<V: Default + Clone> Memory<V> {
     pub(super) fn bury(&mut self, loc: Loc, size: u32, var: V) {
         self.forget(loc, size);
         if size > 0 {
-            self.graves.insert(loc.0, (loc.0 + u64::from(size), var));
-            self.burials.push_back(loc.0);
-            if self.burials.len() > GRAVES
-                && let Some(oldest) = self.burials.pop_front()
-            {
-                self.graves.remove(&oldest);
-            }
+            self.dig(loc.0, loc.0.saturating_add(u64::from(size)), var);
+        }
+    }
+
+    fn dig(&mut self, start: u64, end: u64, var: V) {
+        let number = self.buried;
+        self.buried += 1;
+        self.graves.insert(start, Grave { end, var, number });
+        self.burials.push_back((start, number));
+        if self.burials.len() > GRAVES
+            && let Some((oldest, number)) = self.burials.pop_front()
+            && self.graves.get(&oldest).is_some_and(|g| g.number == number)
+        {
+            self.graves.remove(&oldest);
         }
     }
 
@@ -392,15 +435,14 @@ impl<V: Default + Clone> Memory<V> {
             .map(|(at, _)| *at)
             .collect();
         for grave in starts {
-            let Some((past, var)) = self.graves.remove(&grave) else {
+            let Some(Grave { end: past, var, .. }) = self.graves.remove(&grave) else {
                 continue;
             };
             if past > end {
-                self.graves.insert(end, (past, var.clone()));
-                self.burials.push_back(end);
+                self.dig(end, past, var.clone());
             }
             if grave < start {
-                self.graves.insert(grave, (start.min(past), var));
+                self.dig(grave, start.min(past), var);
             }
         }
     }

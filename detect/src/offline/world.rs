@@ -12,6 +12,8 @@ pub(super) struct World {
     threads: Vec<ThreadCell>,
     objects: Vec<SyncCell>,
     atomics: FxHashMap<u64, AtomicCell>,
+    /// Threads that were joined, and by whom first.
+    heirs: FxHashMap<ThreadId, ThreadId>,
 }
 
 impl World {
@@ -21,6 +23,7 @@ impl World {
             threads: Vec::new(),
             objects: Vec::new(),
             atomics: FxHashMap::default(),
+            heirs: FxHashMap::default(),
         }
     }
 
@@ -78,19 +81,12 @@ impl World {
                 sync.release(t, lock, mode, cell);
             }
             Op::Fork { child } => {
+                self.heirs.remove(&child);
                 if let Some((sync, t, u)) = self.two(thread, child) {
                     sync.fork(t, u);
                 }
             }
-            Op::Join { child } => {
-                if let Some((sync, t, u)) = self.two(thread, child) {
-                    sync.join(t, u);
-                }
-                // It will not act again; its clock is of no more use.
-                if child != thread {
-                    self.threads[child.index()] = ThreadCell::new(child);
-                }
-            }
+            Op::Join { child } => self.join(thread, child),
             Op::Wait { cond, lock } => self.wait(thread, cond, lock),
             Op::Wake {
                 cond,
@@ -155,6 +151,25 @@ impl World {
         self.thread(a.max(b));
         let [t, u] = self.threads.get_disjoint_mut([a.index(), b.index()]).ok()?;
         Some((&mut self.sync, t, u))
+    }
+
+    /// A thread that was joined needs no clock of its own: whoever joined it
+    /// knows all it knew. Should another thread join it as well, that one learns
+    /// what the first has learnt up to then, which includes it.
+    fn join(&mut self, thread: ThreadId, child: ThreadId) {
+        let mut source = child;
+        while let Some(&heir) = self.heirs.get(&source)
+            && heir != thread
+        {
+            source = heir;
+        }
+        if let Some((sync, t, u)) = self.two(thread, source) {
+            sync.join(t, u);
+        }
+        if child != thread && !self.heirs.contains_key(&child) {
+            self.threads[child.index()].retire();
+            self.heirs.insert(child, thread);
+        }
     }
 
     fn wait(&mut self, thread: ThreadId, cond: SyncId, lock: Option<SyncId>) {
