@@ -57,7 +57,8 @@ pub(crate) struct Analyze {
     )]
     pub(crate) detector: Vec<Selection>,
 
-    /// Report every distinct pair of places, not at most one for each location
+    /// Report all distinct pairs of places that a detector comes upon, not at
+    /// most one for each location; hybrid comes upon every one there is
     #[arg(long)]
     pub(crate) all_pairs: bool,
 
@@ -65,7 +66,8 @@ pub(crate) struct Analyze {
     #[arg(long, value_enum, default_value_t = Volatile::Hb)]
     pub(crate) volatile: Volatile,
 
-    /// Also count what each detector did (AccuLock's Tables III and IV)
+    /// Also count what each detector did (AccuLock's Tables III and IV); with one
+    /// worker, whatever --jobs says
     #[arg(long)]
     pub(crate) stats: bool,
 

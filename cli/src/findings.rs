@@ -29,15 +29,29 @@ pub(crate) fn from_warnings(outcomes: &[Outcome], space: Space, tables: &Tables)
     findings
 }
 
+/// What several warnings of one pair of sites have in common is told by one of
+/// them: the first that was observed, else the first. A reason is given only if
+/// it is about the location that is shown.
 fn finding(group: &[(&Outcome, &Warning)], space: Space, tables: &Tables) -> Finding {
-    let earliest = group.iter().min_by_key(|(_, w)| (w.event, w.loc));
-    let (_, warning) = earliest.expect("a group has a warning");
+    let rank =
+        |(outcome, w): &&(&Outcome, &Warning)| (!outcome.detector.is_precise(), w.event, w.loc);
+    let (_, warning) = group
+        .iter()
+        .min_by_key(rank)
+        .expect("a group has a warning");
     let mut reasons: Vec<Explanation> = Vec::new();
-    for (outcome, warning) in group {
+    let mut found_by: Vec<String> = Vec::new();
+    for (outcome, other) in group {
         let by = outcome.detector.name().to_owned();
-        if !reasons.iter().any(|reason| reason.by == by) {
-            let because = because(&warning.why, tables);
-            reasons.push(Explanation { by, because });
+        if other.loc == warning.loc && !reasons.iter().any(|reason| reason.by == by) {
+            let because = because(&other.why, tables);
+            reasons.push(Explanation {
+                by: by.clone(),
+                because,
+            });
+        }
+        if !found_by.contains(&by) {
+            found_by.push(by);
         }
     }
     let mut locations: Vec<_> = group.iter().map(|(_, w)| w.loc).collect();
@@ -66,7 +80,7 @@ fn finding(group: &[(&Outcome, &Warning)], space: Space, tables: &Tables) -> Fin
             access(&warning.first, warning.size, tables),
             access(&warning.second, warning.size, tables),
         ],
-        found_by: reasons.iter().map(|reason| reason.by.clone()).collect(),
+        found_by,
         reasons,
         first_run: 1,
         replay: None,

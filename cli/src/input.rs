@@ -1,11 +1,12 @@
 //! Opening a trace, whichever format it is in.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
 use racehound_trace::{Source, binary, rapid};
 
+use crate::args::Format;
 use crate::error::Error;
 
 /// An open trace.
@@ -30,17 +31,27 @@ pub(crate) fn open(path: &Path) -> Result<Input, Error> {
     recognise(path, Box::new(file), data.is_file().then_some(data.len()))
 }
 
-fn recognise(path: &Path, raw: Box<dyn Read>, size: Option<u64>) -> Result<Input, Error> {
-    let mut input = BufReader::with_capacity(1 << 16, raw);
-    let start = input.fill_buf().map_err(Error::file(path))?;
-    let source: Box<dyn Source> = if binary::recognises(start) {
-        Box::new(binary::Reader::new(input).map_err(Error::trace(path))?)
-    } else if looks_like_text(start) {
-        Box::new(rapid::Reader::new(input))
-    } else {
-        return Err(Error::UnknownFormat {
-            path: path.to_owned(),
-        });
+fn recognise(path: &Path, mut raw: Box<dyn Read>, size: Option<u64>) -> Result<Input, Error> {
+    // A pipe may hand out a few bytes at first: ask until there is enough.
+    let mut start = Vec::new();
+    let beginning = (&mut raw).take(512).read_to_end(&mut start);
+    beginning.map_err(Error::file(path))?;
+    let format = match binary::recognises(&start) {
+        true => Format::Binary,
+        false if looks_like_text(&start) => Format::Std,
+        false => {
+            return Err(Error::UnknownFormat {
+                path: path.to_owned(),
+            });
+        }
+    };
+    let input = Cursor::new(start).chain(raw);
+    let source: Box<dyn Source> = match format {
+        Format::Binary => {
+            let input = BufReader::with_capacity(1 << 16, input);
+            Box::new(binary::Reader::new(input).map_err(Error::trace(path))?)
+        }
+        Format::Std => Box::new(rapid::Reader::new(input)),
     };
     Ok(Input { source, size })
 }
@@ -49,12 +60,15 @@ fn recognise(path: &Path, raw: Box<dyn Read>, size: Option<u64>) -> Result<Input
 /// nothing. A few hundred bytes tell.
 fn looks_like_text(start: &[u8]) -> bool {
     let control = |b: &u8| b.is_ascii_control() && !b.is_ascii_whitespace();
-    !start.iter().take(512).any(control)
+    !start.iter().any(control)
 }
 
-/// Warns of a trace that was cut short, once it was read.
-pub(crate) fn warn_if_cut_short(path: &Path, source: &dyn Source) {
+/// Warns of a trace that was cut short or that has nothing in it, once it was
+/// read.
+pub(crate) fn warn_if_incomplete(path: &Path, source: &dyn Source) {
     if let Some(truncation) = source.truncation() {
         anstream::eprintln!("racehound: warning: {}: {truncation}", path.display());
+    } else if source.tables().sites.is_empty() {
+        anstream::eprintln!("racehound: warning: {}: the trace is empty", path.display());
     }
 }

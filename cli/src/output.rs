@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use racehound_trace::{Event, Space, Tables, binary, rapid};
 
@@ -10,27 +10,50 @@ use crate::args::Format;
 use crate::error::Error;
 
 /// A trace being written.
-pub(crate) enum TraceOutput {
+pub(crate) struct TraceOutput {
+    writer: Writer,
+    /// The file that is written to until all is well, and its final name.
+    partial: Option<(PathBuf, PathBuf)>,
+}
+
+enum Writer {
     Binary(binary::Writer<Box<dyn Write>>),
     Std(rapid::Writer<Box<dyn Write>>),
 }
 
 impl TraceOutput {
-    /// Creates the output; `-` is standard output.
+    /// Creates the output; `-` is standard output. A file gets its name only
+    /// when it is complete: until then what had that name stays, and it is safe
+    /// to read from it.
     pub(crate) fn create(path: &Path, to: Option<Format>, space: Space) -> Result<Self, Error> {
         let format = to.or_else(|| format_of(path)).ok_or(Error::UnknownTarget {
             path: path.to_owned(),
         })?;
-        let out: Box<dyn Write> = match path == Path::new("-") {
-            true => Box::new(io::stdout()),
-            false => Box::new(File::create(path).map_err(Error::file(path))?),
+        let mut partial = None;
+        let out: Box<dyn Write> = if path == Path::new("-") {
+            Box::new(io::stdout())
+        } else {
+            // A device or a pipe cannot be replaced.
+            let replaceable = path.metadata().map_or(true, |data| data.is_file());
+            let target = match replaceable {
+                true => {
+                    let mut name = path.as_os_str().to_owned();
+                    name.push(format!(".partial-{}", std::process::id()));
+                    let temporary = PathBuf::from(name);
+                    partial = Some((temporary.clone(), path.to_owned()));
+                    temporary
+                }
+                false => path.to_owned(),
+            };
+            Box::new(File::create(target).map_err(Error::file(path))?)
         };
-        Ok(match format {
+        let writer = match format {
             Format::Binary => {
-                Self::Binary(binary::Writer::new(out, space).map_err(Error::trace(path))?)
+                Writer::Binary(binary::Writer::new(out, space).map_err(Error::trace(path))?)
             }
-            Format::Std => Self::Std(rapid::Writer::new(out, space)),
-        })
+            Format::Std => Writer::Std(rapid::Writer::new(out, space)),
+        };
+        Ok(Self { writer, partial })
     }
 
     /// Appends events.
@@ -39,24 +62,43 @@ impl TraceOutput {
         tables: &Tables,
         events: &[Event],
     ) -> racehound_trace::Result<()> {
-        match self {
-            Self::Binary(writer) => writer.write(tables, events),
-            Self::Std(writer) => writer.write(tables, events),
+        match &mut self.writer {
+            Writer::Binary(writer) => writer.write(tables, events),
+            Writer::Std(writer) => writer.write(tables, events),
         }
     }
 
     /// Completes the file, and says what the format could not express.
-    pub(crate) fn finish(self) -> racehound_trace::Result<Vec<String>> {
-        match self {
-            Self::Binary(writer) => writer.finish().map(|_| Vec::new()),
-            Self::Std(writer) => {
+    pub(crate) fn finish(mut self) -> racehound_trace::Result<Vec<String>> {
+        let losses = match std::mem::replace(&mut self.writer, Writer::nowhere()) {
+            Writer::Binary(writer) => writer.finish().map(|_| Vec::new()),
+            Writer::Std(writer) => {
                 let losses = writer.losses();
                 let losses = losses
                     .map(|(kind, how, count)| format!("{count} × {}: {how}", kind.name()))
                     .collect();
-                writer.finish()?;
-                Ok(losses)
+                writer.finish().map(|_| losses)
             }
+        }?;
+        if let Some((temporary, path)) = &self.partial {
+            std::fs::rename(temporary, path)?;
+            self.partial = None;
+        }
+        Ok(losses)
+    }
+}
+
+impl Writer {
+    fn nowhere() -> Self {
+        Self::Std(rapid::Writer::new(Box::new(io::sink()), Space::Names))
+    }
+}
+
+impl Drop for TraceOutput {
+    fn drop(&mut self) {
+        if let Some((temporary, _)) = &self.partial {
+            // What could not be completed is of no use; nor is complaining.
+            let _ = std::fs::remove_file(temporary);
         }
     }
 }

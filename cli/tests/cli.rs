@@ -99,14 +99,14 @@ fn the_example_shows_what_fasttrack_misses() {
     assert_eq!(output.status.code(), Some(FINDINGS));
     insta::assert_snapshot!(stdout(&output), @r"
     R1 race on served  observed
-        read  at bank.c:28, thread T2, holding no lock
-        write at bank.c:19, thread T1, holding no lock
+        read  at bank.c:28, thread T2, protected by no lock
+        write at bank.c:19, thread T1, protected by no lock
         nothing orders the two accesses in this execution (fasttrack)
         at most locks order them, and they have none in common (acculock)
 
     R2 race on balance  predicted
-        read  at bank.c:41, thread T3, holding no lock
-        write at bank.c:16, thread T1, holding accounts
+        read  at bank.c:41, thread T3, protected by no lock
+        write at bank.c:16, thread T1, protected by accounts
         at most locks order them, and they have none in common (acculock)
 
     Found by the row and missed by the column (locations):
@@ -340,7 +340,9 @@ fn foreign_and_missing_files_are_told_apart() {
         refused(&["analyze", &dir.name("c.std")]).contains("line 1: expected thread|operation")
     );
     fs::write(dir.path("empty"), "").unwrap();
-    assert!(quietly(&["analyze", &dir.name("empty")]).contains("0 observed, 0 predicted"));
+    let output = racehound(&["analyze", &dir.name("empty")]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stderr(&output).contains("empty: the trace is empty"));
 }
 
 #[test]
@@ -508,4 +510,78 @@ fn a_model_program_that_makes_no_sense_or_is_too_large_is_refused() {
         message.contains("the program has more than 50 states"),
         "{message}"
     );
+}
+
+#[test]
+fn a_trace_can_be_converted_onto_itself() {
+    let dir = Dir::new();
+    let file = dir.name("same.rht");
+    quietly(&["trace", "gen", "-o", &file, "--events", "50k"]);
+    let before = fs::read(&file).unwrap();
+    quietly(&["trace", "convert", &file, &file]);
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn an_output_that_fails_leaves_what_was_there() {
+    let dir = Dir::new();
+    fs::write(dir.path("bad.std"), "T0|w(x)|1\nT0|oops(x)|2\n").unwrap();
+    fs::write(dir.path("old.rht"), "precious").unwrap();
+    refused(&[
+        "trace",
+        "convert",
+        &dir.name("bad.std"),
+        &dir.name("old.rht"),
+    ]);
+    assert_eq!(fs::read(dir.path("old.rht")).unwrap(), b"precious");
+    assert_eq!(
+        fs::read_dir(dir.0.path()).unwrap().count(),
+        2,
+        "nothing else is left"
+    );
+}
+
+#[test]
+fn findings_are_findings_also_if_nobody_reads_them() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_racehound"))
+        .args(["analyze", &example()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(FINDINGS));
+}
+
+#[test]
+fn a_finding_shows_the_accesses_that_its_reasons_are_about() {
+    // The same two places touch x, ordered by m, and then y, which is not.
+    let dir = Dir::new();
+    let text = "T0|w(x)|A\nT0|acq(m)|1\nT0|rel(m)|2\nT1|acq(m)|3\nT1|rel(m)|4\nT1|r(x)|B\n\
+                T2|w(y)|A\nT3|r(y)|B\n";
+    fs::write(dir.path("two.std"), text).unwrap();
+    let output = racehound(&["analyze", &dir.name("two.std")]);
+    let text = stdout(&output);
+    assert!(text.contains("R1 race on y and 1 more  observed"), "{text}");
+    assert!(text.contains("write at A, thread T2"), "{text}");
+}
+
+#[test]
+fn a_pipe_that_starts_slowly_is_recognised() {
+    let dir = Dir::new();
+    let (_, bytes, _) = dir.chaos("slow.rht");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_racehound"))
+        .args(["trace", "stat", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&bytes[..5]).unwrap();
+    stdin.flush().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    stdin.write_all(&bytes[5..]).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("300"));
 }

@@ -40,7 +40,7 @@ pub fn finding(finding: &Finding) -> String {
         out,
         "{HEADING}{} {kind} on {}{more}{HEADING:#}  {status}{}{status:#}",
         finding.id,
-        finding.location.name,
+        printable(&finding.location.name),
         finding.status.name()
     );
     for access in &finding.accesses {
@@ -67,10 +67,22 @@ fn access_line(out: &mut String, access: &Access) {
     };
     let _ = writeln!(
         out,
-        "    {:<5} at {place}, thread {}, holding {locks}",
+        "    {:<5} at {}, thread {}, protected by {}",
         format!("{atomic}{}", access.op),
-        access.thread
+        printable(&place),
+        printable(&access.thread),
+        printable(&locks)
     );
+}
+
+/// A name without control characters: traces come from anywhere, and a terminal
+/// obeys.
+fn printable(name: &str) -> String {
+    let shown = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    name.chars().map(shown).collect()
 }
 
 /// Reasons, each with all who gave it.
@@ -148,8 +160,8 @@ mod tests {
         });
         insta::assert_snapshot!(strip(&shown), @r"
         R1 race on balance and 2 more  observed
-            write at bank.c:12 in audit, thread 0.1, holding accounts, log
-            read  at bank.c:30 in audit, thread 0.2, holding no lock
+            write at bank.c:12 in audit, thread 0.1, protected by accounts, log
+            read  at bank.c:30 in audit, thread 0.2, protected by no lock
             nothing orders the two accesses in this execution (fasttrack, djit)
         ");
     }

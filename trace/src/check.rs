@@ -141,9 +141,6 @@ impl Checker {
             Op::Join { child } if child == id => return Err("a thread joins itself"),
             Op::Join { child } => {
                 let child = self.threads.entry(child).or_default();
-                if child.joined {
-                    return Err("a thread is joined twice");
-                }
                 if !child.held.is_empty() || child.waiting.is_some() || !child.barriers.is_empty() {
                     return Err("a thread is joined that cannot have ended");
                 }
@@ -175,14 +172,17 @@ impl Checker {
         let state = self.locks.entry(lock).or_default();
         match mode {
             Mode::Exclusive => {
-                if state.readers > 0 || state.owner.is_some_and(|owner| owner != id) {
+                if state.owner.is_some_and(|owner| owner != id) {
                     return Err("a lock is taken that another thread holds");
+                }
+                if state.readers > 0 {
+                    return Err("a write lock is taken while read locks are held");
                 }
                 state.owner = Some(id);
             }
             Mode::Shared => {
-                if state.owner.is_some() {
-                    return Err("a read lock is taken while a thread holds the write lock");
+                if state.owner.is_some_and(|owner| owner != id) {
+                    return Err("a read lock is taken while another thread holds the write lock");
                 }
                 state.readers += 1;
             }

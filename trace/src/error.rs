@@ -73,12 +73,18 @@ impl std::fmt::Display for Truncation {
         } = self;
         write!(f, "the trace was cut short: {events} events are whole")?;
         match lost {
-            Some((count, bytes)) => write!(
-                f,
-                "; the block at byte {offset} announces {count} more in {bytes} bytes, \
-                 of which {} are missing",
-                bytes.saturating_sub(*leftover)
-            ),
+            Some((count, bytes)) => {
+                let what = match count {
+                    0 => "definitions".to_owned(),
+                    n => format!("{n} more"),
+                };
+                let missing = bytes.saturating_sub(*leftover);
+                write!(
+                    f,
+                    "; the block at byte {offset} announces {what} in {bytes} bytes, \
+                     of which {missing} are missing"
+                )
+            }
             None if *leftover > 0 => {
                 write!(
                     f,

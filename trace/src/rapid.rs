@@ -11,21 +11,26 @@
 //! lines and lines that begin with `#` are skipped.
 //!
 //! The format has no sizes, read locks, atomics, condition variables, barriers
-//! or semaphores. [`Writer`] keeps what orders threads by turning it into
-//! locks, leaves out the rest, and counts both in [`Writer::losses`].
+//! or semaphores. [`Writer`] turns into locks what it can (which orders threads
+//! for happens-before, and not for detectors that let locks order nothing),
+//! leaves out the rest, and counts all of it in [`Writer::losses`]. Names that
+//! would fall together are told apart by their number.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::io::{ErrorKind, Read, Write};
 
 use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
 use crate::event::{Event, Kind, MemoryOrder, Mode, Op};
 use crate::id::{Loc, NameId, SiteId, SyncId, ThreadId};
 use crate::source::{BATCH, Source};
 use crate::table::{Names, Site, Space, SyncObject, Tables, Thread, Variable};
+
+/// What some editors begin a text with.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads STD text.
 pub struct Reader<R: Read> {
@@ -104,13 +109,17 @@ impl<R: Read> Reader<R> {
 
     fn parse(&mut self, from: usize, to: usize) -> std::result::Result<Option<Event>, String> {
         let line = self.buffer[from..to].trim_ascii();
+        let line = match self.line {
+            1 => line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line),
+            _ => line,
+        };
         if line.is_empty() || line[0] == b'#' {
             return Ok(None);
         }
         let Some((name, operation, place)) = fields(line) else {
             return Err(format!(
-                "expected thread|operation(operand)|place, found {:?}",
-                String::from_utf8_lossy(line)
+                "expected thread|operation(operand)|place, found {}",
+                quoted(line)
             ));
         };
         // The longest verb has five letters: looking is quicker than searching.
@@ -200,8 +209,8 @@ impl<R: Read> Reader<R> {
             b"end" => Op::RegionEnd,
             _ => {
                 return Err(format!(
-                    "unknown operation {:?}; STD has r, w, acq, rel, fork, join, begin and end",
-                    String::from_utf8_lossy(verb)
+                    "unknown operation {}; STD has r, w, acq, rel, fork, join, begin and end",
+                    quoted(verb)
                 ));
             }
         };
@@ -248,16 +257,36 @@ impl<R: Read> Source for Reader<R> {
     }
 }
 
+/// What stands in a line, for a message: not more than fits one.
+fn quoted(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
+/// Without blanks around it; there mostly are none.
+#[inline]
+fn trim(field: &[u8]) -> &[u8] {
+    match field {
+        [b' ' | b'\t', ..] | [.., b' ' | b'\t'] => field.trim_ascii(),
+        _ => field,
+    }
+}
+
 /// Thread, operation and place of a line.
 #[inline]
 fn fields(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let first = memchr::memchr(b'|', line)?;
-    let second = memchr::memrchr(b'|', line).filter(|second| *second > first)?;
-    Some((
-        &line[..first],
-        &line[first + 1..second],
-        &line[second + 1..],
-    ))
+    let rest = &line[first + 1..];
+    let second = memchr::memchr(b'|', rest)?;
+    let place = &rest[second + 1..];
+    // More fields, or a line end of another kind, would end up in the place.
+    if memchr::memchr2(b'|', b'\r', place).is_some() {
+        return None;
+    }
+    Some((trim(&line[..first]), trim(&rest[..second]), trim(place)))
 }
 
 /// A site from its name: a position if it reads like `bank.c:12` or
@@ -389,7 +418,7 @@ impl Interner {
         define: impl FnOnce(NameId, &mut Names),
     ) -> std::result::Result<(NameId, u32), String> {
         let text = std::str::from_utf8(name)
-            .map_err(|_| format!("the name {:?} is not UTF-8", String::from_utf8_lossy(name)))?;
+            .map_err(|_| format!("the name {} is not UTF-8", quoted(name)))?;
         let known = self.short.len() + self.long.len();
         let id = u32::try_from(known).map_err(|_| "too many names".to_owned())?;
         let name = names.add(text);
@@ -407,6 +436,10 @@ pub enum Loss {
     AsExclusive,
     /// Not written at all.
     Dropped,
+    /// Only accesses that begin at the same byte still meet.
+    Unsized,
+    /// Told apart from another of the same name.
+    Renamed,
 }
 
 impl Loss {
@@ -416,6 +449,8 @@ impl Loss {
             Self::AsLock => "written as acquire and release of a lock",
             Self::AsExclusive => "read mode written as a plain lock",
             Self::Dropped => "left out",
+            Self::Unsized => "of several bytes, written without their size",
+            Self::Renamed => "renamed, because another has the same name",
         }
     }
 }
@@ -426,7 +461,39 @@ pub struct Writer<W: Write> {
     space: Space,
     text: String,
     losses: BTreeMap<(Kind, &'static str), u64>,
+    threads: Unique,
+    locks: Unique,
+    variables: Unique,
+    /// How deep each thread holds each lock, to give it up for a wait.
+    depths: FxHashMap<(ThreadId, SyncId), u32>,
 }
+
+/// Names, each for one thing only.
+#[derive(Default)]
+struct Unique {
+    of: FxHashMap<u64, String>,
+    taken: FxHashSet<String>,
+}
+
+impl Unique {
+    /// The name of the thing with this number; true if it had to be changed.
+    fn name(&mut self, number: u64, wanted: impl FnOnce() -> String) -> (&str, bool) {
+        let mut renamed = false;
+        let Self { of, taken } = self;
+        let name = of.entry(number).or_insert_with(|| {
+            let mut name = clean(&wanted());
+            while !taken.insert(name.clone()) {
+                renamed = true;
+                name = format!("{name}.{number}");
+            }
+            name
+        });
+        (name, renamed)
+    }
+}
+
+/// Atomics become locks, with numbers above those of real ones.
+const ATOMICS: u64 = 1 << 32;
 
 impl<W: Write> Writer<W> {
     /// Starts writing to `out`, in large pieces.
@@ -436,6 +503,10 @@ impl<W: Write> Writer<W> {
             space,
             text: String::new(),
             losses: BTreeMap::new(),
+            threads: Unique::default(),
+            locks: Unique::default(),
+            variables: Unique::default(),
+            depths: FxHashMap::default(),
         }
     }
 
@@ -471,46 +542,46 @@ impl<W: Write> Writer<W> {
     fn event(&mut self, tables: &Tables, event: &Event) {
         let kind = event.op.kind();
         match event.op {
-            Op::Read { loc, .. } => self.access(tables, event, "r", loc),
-            Op::Write { loc, .. } => self.access(tables, event, "w", loc),
+            Op::Read { loc, size } => self.access(tables, event, "r", loc, size),
+            Op::Write { loc, size } => self.access(tables, event, "w", loc, size),
             Op::Acquire { lock, mode } => {
                 self.lock_mode(kind, mode);
-                self.line(tables, event, "acq", &tables.sync_name(lock));
+                *self.depths.entry((event.thread, lock)).or_default() += 1;
+                self.lock(tables, event, "acq", lock);
             }
             Op::Release { lock, mode } => {
                 self.lock_mode(kind, mode);
-                self.line(tables, event, "rel", &tables.sync_name(lock));
+                let depth = self.depths.entry((event.thread, lock)).or_default();
+                *depth = depth.saturating_sub(1);
+                self.lock(tables, event, "rel", lock);
             }
-            Op::Fork { child } => self.line(tables, event, "fork", &tables.thread_name(child)),
-            Op::Join { child } => self.line(tables, event, "join", &tables.thread_name(child)),
-            Op::RegionBegin => self.line(tables, event, "begin", ""),
-            Op::RegionEnd => self.line(tables, event, "end", ""),
+            Op::Fork { child } => self.thread(tables, event, "fork", child),
+            Op::Join { child } => self.thread(tables, event, "join", child),
+            Op::RegionBegin => self.line(tables, event, "begin", None),
+            Op::RegionEnd => self.line(tables, event, "end", None),
             Op::AtomicLoad { loc, order, .. }
             | Op::AtomicStore { loc, order, .. }
             | Op::AtomicRmw { loc, order, .. } => match order {
                 MemoryOrder::Relaxed => self.lose(kind, Loss::Dropped),
                 _ => {
-                    let name = format!("atomic.{}", tables.loc_name(self.space, loc));
+                    let name = || format!("atomic.{}", tables.loc_name(self.space, loc));
+                    let (name, _) = self.locks.name(ATOMICS + loc.0, name);
+                    let name = name.to_owned();
                     self.as_lock(tables, event, &name);
                 }
             },
             Op::Wait {
                 lock: Some(lock), ..
-            } => {
-                self.lose(kind, Loss::AsLock);
-                self.line(tables, event, "rel", &tables.sync_name(lock));
-            }
+            } => self.parked(tables, event, "rel", lock),
             Op::Wake {
                 lock: Some(lock), ..
-            } => {
-                self.lose(kind, Loss::AsLock);
-                self.line(tables, event, "acq", &tables.sync_name(lock));
-            }
+            } => self.parked(tables, event, "acq", lock),
             Op::BarrierArrive { barrier: object }
             | Op::BarrierLeave { barrier: object }
             | Op::SemPost { sem: object }
             | Op::SemWait { sem: object } => {
-                self.as_lock(tables, event, &tables.sync_name(object));
+                let name = self.lock_name(tables, kind, object);
+                self.as_lock(tables, event, &name);
             }
             Op::Wait { lock: None, .. }
             | Op::Wake { lock: None, .. }
@@ -524,8 +595,43 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    fn access(&mut self, tables: &Tables, event: &Event, verb: &str, loc: Loc) {
-        self.line(tables, event, verb, &tables.loc_name(self.space, loc));
+    fn access(&mut self, tables: &Tables, event: &Event, verb: &str, loc: Loc, size: u32) {
+        let kind = event.op.kind();
+        if self.space == Space::Addresses && size > 1 {
+            self.lose(kind, Loss::Unsized);
+        }
+        let wanted = || tables.loc_name(self.space, loc);
+        let (name, renamed) = self.variables.name(loc.0, wanted);
+        let name = name.to_owned();
+        if renamed {
+            self.lose(kind, Loss::Renamed);
+        }
+        self.line(tables, event, verb, Some(&name));
+    }
+
+    fn lock_name(&mut self, tables: &Tables, kind: Kind, lock: SyncId) -> String {
+        let (name, renamed) = self
+            .locks
+            .name(u64::from(lock.0), || tables.sync_name(lock));
+        let name = name.to_owned();
+        if renamed {
+            self.lose(kind, Loss::Renamed);
+        }
+        name
+    }
+
+    fn lock(&mut self, tables: &Tables, event: &Event, verb: &str, lock: SyncId) {
+        let name = self.lock_name(tables, event.op.kind(), lock);
+        self.line(tables, event, verb, Some(&name));
+    }
+
+    /// A wait gives its lock up, and takes it back, as often as it is held.
+    fn parked(&mut self, tables: &Tables, event: &Event, verb: &str, lock: SyncId) {
+        self.lose(event.op.kind(), Loss::AsLock);
+        let depth = self.depths.get(&(event.thread, lock)).copied();
+        for _ in 0..depth.unwrap_or(1).max(1) {
+            self.lock(tables, event, verb, lock);
+        }
     }
 
     fn lock_mode(&mut self, kind: Kind, mode: Mode) {
@@ -536,32 +642,54 @@ impl<W: Write> Writer<W> {
 
     fn as_lock(&mut self, tables: &Tables, event: &Event, name: &str) {
         self.lose(event.op.kind(), Loss::AsLock);
-        self.line(tables, event, "acq", name);
-        self.line(tables, event, "rel", name);
+        self.line(tables, event, "acq", Some(name));
+        self.line(tables, event, "rel", Some(name));
     }
 
-    fn line(&mut self, tables: &Tables, event: &Event, verb: &str, operand: &str) {
-        push_clean(&mut self.text, &tables.thread_name(event.thread));
+    fn thread_name(&mut self, tables: &Tables, kind: Kind, thread: ThreadId) -> String {
+        let number = u64::from(thread.0);
+        let (name, renamed) = self.threads.name(number, || tables.thread_name(thread));
+        let name = name.to_owned();
+        if renamed {
+            self.lose(kind, Loss::Renamed);
+        }
+        name
+    }
+
+    fn thread(&mut self, tables: &Tables, event: &Event, verb: &str, thread: ThreadId) {
+        let name = self.thread_name(tables, event.op.kind(), thread);
+        self.line(tables, event, verb, Some(&name));
+    }
+
+    fn line(&mut self, tables: &Tables, event: &Event, verb: &str, operand: Option<&str>) {
+        let thread = self.thread_name(tables, event.op.kind(), event.thread);
+        self.text.push_str(&thread);
         self.text.push('|');
         self.text.push_str(verb);
-        if !operand.is_empty() {
+        if let Some(operand) = operand {
             self.text.push('(');
-            push_clean(&mut self.text, operand);
+            self.text.push_str(operand);
             self.text.push(')');
         }
         self.text.push('|');
-        push_clean(&mut self.text, &tables.site_name(event.site));
+        self.text.push_str(&clean(&tables.site_name(event.site)));
         self.text.push('\n');
     }
 }
 
-/// Appends a name without what would break the line apart.
-fn push_clean(out: &mut String, name: &str) {
-    out.extend(name.chars().map(|c| match c {
+/// A name without what would break a line apart, make it a comment, or leave
+/// nothing to read.
+fn clean(name: &str) -> String {
+    if name.is_empty() {
+        return "_".to_owned();
+    }
+    let clean = |(i, c): (usize, char)| match c {
         '|' => '/',
-        c if c.is_whitespace() => '_',
+        '#' if i == 0 => '_',
+        c if c.is_whitespace() || c.is_control() => '_',
         c => c,
-    }));
+    };
+    name.char_indices().map(clean).collect()
 }
 
 #[cfg(test)]
@@ -600,6 +728,68 @@ T0|join(T1)|6
         let trace = Trace::collect(Reader::new(text.as_bytes())).unwrap();
         let kinds: Vec<_> = trace.events.iter().map(|e| e.op.kind()).collect();
         assert_eq!(kinds, [Kind::RegionBegin, Kind::Write, Kind::RegionEnd]);
+    }
+
+    #[test]
+    fn blanks_and_marks_of_editors_change_nothing() {
+        let text = "\u{feff}T0|w(x)|1\n T0 | r(x) | 2 \n";
+        let trace = Trace::collect(Reader::new(text.as_bytes())).unwrap();
+        assert_eq!(to_text(&trace).0, "T0|w(x)|1\nT0|r(x)|2\n");
+    }
+
+    #[test]
+    fn equal_names_stay_different_things() {
+        let mut b = Builder::over(Space::Addresses);
+        let t0 = b.thread("worker");
+        let name = b.tables().threads[0].name;
+        let t1 = b.tables().add_thread(Thread {
+            name,
+            ..Thread::default()
+        });
+        b.push(
+            t0,
+            "1",
+            Op::Write {
+                loc: Loc(8),
+                size: 8,
+            },
+        );
+        b.push(
+            t1,
+            "",
+            Op::Read {
+                loc: Loc(9),
+                size: 1,
+            },
+        );
+        let (text, losses) = to_text(&b.finish());
+        assert_eq!(text, "worker|w(0x8)|1\nworker.1|r(0x9)|_\n");
+        let lost: Vec<_> = losses.iter().map(|(kind, how, _)| (*kind, *how)).collect();
+        assert!(lost.contains(&(Kind::Write, Loss::Unsized.describe())));
+        assert!(lost.contains(&(Kind::Read, Loss::Renamed.describe())));
+    }
+
+    #[test]
+    fn a_wait_gives_a_re_entrant_lock_up_completely() {
+        let mut b = Builder::new();
+        let (t, m, c) = (b.thread("T0"), b.sync("m"), b.sync("c"));
+        let mode = Mode::Exclusive;
+        let lock = Some(m);
+        b.push(t, "1", Op::Acquire { lock: m, mode });
+        b.push(t, "2", Op::Acquire { lock: m, mode });
+        b.push(t, "3", Op::Wait { cond: c, lock });
+        b.push(
+            t,
+            "4",
+            Op::Wake {
+                cond: c,
+                lock,
+                notified: true,
+            },
+        );
+        let (text, _) = to_text(&b.finish());
+        assert_eq!(text.matches("rel(m)").count(), 2);
+        assert_eq!(text.matches("acq(m)").count(), 4);
     }
 
     #[test]
@@ -663,6 +853,14 @@ T0|join(T1)|6
             ("T0|r(x|1", "line 1: the operand has no closing parenthesis"),
             ("T0|acq|1", "line 1: acq needs an operand"),
             ("|r(x)|1", "line 1: the thread has no name"),
+            (
+                "T0|r(x)|1T1|r(y)|2",
+                "line 1: expected thread|operation(operand)|place",
+            ),
+            (
+                "T0|r(x)|1\rT1|r(y)|2",
+                "line 1: expected thread|operation(operand)|place",
+            ),
         ] {
             let error = Trace::collect(Reader::new(text.as_bytes())).unwrap_err();
             assert!(error.to_string().starts_with(expected), "{error}");

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
     let outcomes = analyze(&mut source, &detectors, &options, &mut |at| progress.at(at))
         .map_err(Error::trace(&args.trace))?;
     drop(progress);
-    input::warn_if_cut_short(&args.trace, &source);
+    input::warn_if_incomplete(&args.trace, &source);
 
     let report = Report {
         program: vec![args.trace.display().to_string()],
@@ -59,7 +59,11 @@ pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
             counts(&mut out, &outcomes);
         }
         closing(&mut out, &report, failing, code);
-        output::show(&out)?;
+        // Findings are findings, also if nobody reads them to the end.
+        match output::show(&out) {
+            Err(Error::OutputClosed) => {}
+            shown => shown?,
+        }
     }
     Ok(code)
 }

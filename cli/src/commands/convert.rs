@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Convert) -> Result<u8, Error> {
     }
     let losses = output.finish().map_err(Error::trace(&args.output))?;
     drop(progress);
-    input::warn_if_cut_short(&args.input, &source);
+    input::warn_if_incomplete(&args.input, &source);
     if !losses.is_empty() {
         anstream::eprintln!("racehound: STD text cannot express all of the trace:");
         for loss in losses {

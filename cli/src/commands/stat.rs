@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Stat) -> Result<u8, Error> {
         progress.at(source.position());
     }
     drop(progress);
-    input::warn_if_cut_short(&args.trace, &source);
+    input::warn_if_incomplete(&args.trace, &source);
 
     let mut table = Table::default();
     let mut row = |name: &str, number: u64| table.row([name.to_owned(), thousands(number)]);

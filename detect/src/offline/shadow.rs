@@ -129,11 +129,12 @@ pub(super) struct Piece {
 /// behind the last one may not exist.
 pub(super) fn pieces(loc: Loc, size: u32) -> impl Iterator<Item = Piece> {
     let (start, last) = (loc.0, last_byte(loc, size));
-    let numbers = match size {
-        0 => 1..=0,
-        _ => start / GRANULE..=last / GRANULE,
+    let first = start / GRANULE;
+    let count = match size {
+        0 => 0,
+        _ => last / GRANULE - first + 1,
     };
-    numbers.map(move |number| {
+    (first..first + count).map(move |number| {
         let granule = number * GRANULE;
         let from = start.saturating_sub(granule);
         let to = (last - granule).min(GRANULE - 1) + 1;

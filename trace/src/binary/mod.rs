@@ -48,9 +48,10 @@ pub const MAGIC: [u8; 8] = *b"\x89RHT\r\n\x1a\n";
 /// The format version this crate writes, and the newest it reads.
 pub const VERSION: u16 = 1;
 
-/// Whether these first bytes of a file are those of a binary trace.
+/// Whether these first bytes of a file are those of a binary trace, perhaps one
+/// that ends already there.
 pub fn recognises(start: &[u8]) -> bool {
-    start.starts_with(&MAGIC)
+    !start.is_empty() && MAGIC.starts_with(&start[..start.len().min(MAGIC.len())])
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read};
 
+use super::MAGIC;
 use super::block::{self, FILE_HEADER, Header, Kind};
 use super::codec::{Decoder, Limits};
 use super::definitions;
@@ -39,7 +40,8 @@ impl<R: Read> Reader<R> {
     pub fn new(mut input: R) -> Result<Self> {
         let mut header = [0; FILE_HEADER];
         let got = read_up_to(&mut input, &mut header)?;
-        if got < FILE_HEADER {
+        let whole = got == FILE_HEADER;
+        if !whole && (got == 0 || !MAGIC.starts_with(&header[..got.min(MAGIC.len())])) {
             return Err(Error::NotATrace {
                 found: match got {
                     0 => "missing: the file is empty".to_owned(),
@@ -47,16 +49,24 @@ impl<R: Read> Reader<R> {
                 },
             });
         }
-        Ok(Self {
+        let mut reader = Self {
             input,
             offset: FILE_HEADER as u64,
-            space: block::read_file_header(&header)?,
+            space: match whole {
+                true => block::read_file_header(&header)?,
+                false => Space::Names,
+            },
             tables: Tables::default(),
             decoder: Decoder::default(),
             payload: Vec::new(),
             events: 0,
             state: State::Reading,
-        })
+        };
+        if !whole {
+            reader.offset = 0;
+            reader.cut_short(got as u64, None);
+        }
+        Ok(reader)
     }
 
     fn damaged<T>(&self, what: impl Into<String>) -> Result<T> {

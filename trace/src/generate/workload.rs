@@ -263,6 +263,19 @@ impl Generator {
                 )));
             }
         }
+        for (name, value, most) in [
+            ("threads", w.threads, 100_000),
+            ("locks", w.locks, 10_000_000),
+            ("variables", w.variables, 100_000_000),
+            ("races", w.races, 1_000_000),
+            ("hidden races", w.hidden_races, 1_000_000),
+        ] {
+            if value > most {
+                return Err(Error::Generate(format!(
+                    "at most {most} {name}, not {value}"
+                )));
+            }
+        }
         let (threads, locks) = (w.threads, w.locks);
         if threads == 0 {
             return Err(Error::Generate("at least one thread is needed".into()));
