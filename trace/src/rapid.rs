@@ -283,7 +283,7 @@ fn fields(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let second = memchr::memchr(b'|', rest)?;
     let place = &rest[second + 1..];
     // More fields, or a line end of another kind, would end up in the place.
-    if memchr::memchr2(b'|', b'\r', place).is_some() {
+    if place.iter().any(|b| matches!(b, b'|' | b'\r')) {
         return None;
     }
     Some((trim(&line[..first]), trim(&rest[..second]), trim(place)))
