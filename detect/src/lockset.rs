@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 use racehound_trace::{Mode, SyncId};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// A set of locks, as an index into [`LockSets`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -177,7 +177,12 @@ impl LockSets {
 #[derive(Clone, Debug, Default)]
 pub struct HeldLocks {
     stack: Vec<Held>,
+    /// What is in the stack, kept only while that is [`DEEP`].
+    members: FxHashSet<(SyncId, Mode)>,
 }
+
+/// Looking through more locks than this takes longer than hashing.
+const DEEP: usize = 32;
 
 #[derive(Clone, Debug)]
 struct Held {
@@ -211,6 +216,13 @@ impl HeldLocks {
             depth: 1,
             sets: None,
         });
+        match self.stack.len() > DEEP && self.members.is_empty() {
+            true => self
+                .members
+                .extend(self.stack.iter().map(|h| (h.lock, h.mode))),
+            false if self.stack.len() > DEEP => _ = self.members.insert((lock, mode)),
+            false => {}
+        }
         true
     }
 
@@ -247,13 +259,20 @@ impl HeldLocks {
     }
 
     fn find(&self, lock: SyncId, mode: Mode) -> Option<usize> {
+        if self.stack.len() > DEEP && !self.members.contains(&(lock, mode)) {
+            return None;
+        }
         self.stack
             .iter()
             .rposition(|held| held.lock == lock && held.mode == mode)
     }
 
     fn remove(&mut self, at: usize) {
-        self.stack.remove(at);
+        let gone = self.stack.remove(at);
+        match self.stack.len() > DEEP {
+            true => _ = self.members.remove(&(gone.lock, gone.mode)),
+            false => self.members.clear(),
+        }
         for above in &mut self.stack[at..] {
             above.sets = None;
         }
@@ -340,8 +359,15 @@ mod tests {
 
         #[test]
         fn held_locks_agree_with_a_plain_list(
-            steps in prop::collection::vec((0u32..4, any::<bool>(), any::<bool>()), 0..40),
+            // Few locks for re-entrance, many for depth.
+            (locks, steps) in (prop_oneof![Just(4u32), Just(80u32)], 0usize..160).prop_flat_map(
+                |(locks, steps)| {
+                    let step = (0..locks, any::<bool>(), prop::bool::weighted(0.7));
+                    (Just(locks), prop::collection::vec(step, 0..=steps))
+                },
+            ),
         ) {
+            prop_assert!(locks > 0);
             let mut table = LockSets::default();
             let mut held = HeldLocks::default();
             let mut plain: Vec<(u32, Mode)> = Vec::new();

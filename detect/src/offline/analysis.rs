@@ -6,7 +6,7 @@ use racehound_trace::{Event, Loc, MemoryOrder, Op, SiteId, Space};
 use rustc_hash::FxHashMap;
 
 use super::prefetch::prefetch;
-use super::shadow::{Cell, Memory, Named, PAGE, pieces};
+use super::shadow::{Cell, Memory, Named, PAGE};
 use super::world::World;
 use super::{Options, Side, Warning, Why};
 use crate::access::{AccessKind, Stamp};
@@ -107,13 +107,12 @@ impl<D: Detector> Analysis<D> {
             }
             Space::Names => {}
             Space::Addresses => {
-                for piece in pieces(loc, size) {
-                    if share.has(piece.granule / PAGE) {
-                        memory.cells(piece, |cell, bytes| {
-                            core.access::<D>(event, cell, kind, || piece.place(bytes));
-                        });
-                    }
-                }
+                memory.range(
+                    loc,
+                    size,
+                    |page| share.has(page),
+                    |place, cell| core.access::<D>(event, cell, kind, || place),
+                );
             }
         }
     }
