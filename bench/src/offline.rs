@@ -149,14 +149,7 @@ fn from_text(args: &Offline) -> Result<()> {
     let path = args.dir.join("default.std");
     let mut generator = Generator::new(workload)?;
     let mut writer = rapid::Writer::new(File::create(&path)?, generator.space());
-    let mut batch = Vec::new();
-    loop {
-        generator.next_batch(&mut batch)?;
-        if batch.is_empty() {
-            break;
-        }
-        writer.write(generator.tables(), &batch)?;
-    }
+    generator.for_each_batch(&mut |tables, batch| writer.write(tables, batch))?;
     writer.finish()?;
     let mut best = Duration::MAX;
     for _ in 0..args.rounds {
@@ -177,14 +170,7 @@ fn from_text(args: &Offline) -> Result<()> {
 
 fn write_binary(path: &Path, mut generator: Generator) -> Result<()> {
     let mut writer = binary::Writer::new(File::create(path)?, generator.space())?;
-    let mut batch = Vec::new();
-    loop {
-        generator.next_batch(&mut batch)?;
-        if batch.is_empty() {
-            break;
-        }
-        writer.write(generator.tables(), &batch)?;
-    }
+    generator.for_each_batch(&mut |tables, batch| writer.write(tables, batch))?;
     writer.finish()?;
     Ok(())
 }
@@ -200,14 +186,10 @@ fn open(path: &Path) -> Result<binary::Reader<BufReader<File>>> {
 }
 
 fn only_read(path: &Path) -> Result<()> {
-    let mut source = open(path)?;
-    let mut batch = Vec::new();
-    loop {
-        source.next_batch(&mut batch)?;
-        if std::hint::black_box(&batch).is_empty() {
-            return Ok(());
-        }
-    }
+    open(path)?.for_each_batch(&mut |_, batch| {
+        std::hint::black_box(batch);
+        Ok(())
+    })
 }
 
 fn detect(path: &Path, which: Which) -> Result<()> {

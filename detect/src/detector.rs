@@ -31,7 +31,10 @@ pub trait Detector: 'static {
 
     /// Whether an access at `site` in `epoch` adds nothing to what is
     /// remembered: the hot path, decided from the cell alone.
-    fn same_epoch(x: &Self::Var, epoch: Epoch, site: SiteId, kind: AccessKind) -> bool;
+    #[inline(always)]
+    fn same_epoch(_x: &Self::Var, _epoch: Epoch, _site: SiteId, _kind: AccessKind) -> bool {
+        false
+    }
 
     /// What an access to the location will look at beyond the cell itself: a
     /// host that knows what comes asks for it ahead of use.

@@ -19,8 +19,6 @@
 //! accesses, so an empty set is reported at the first access that conflicts with
 //! one of another thread, which may be later than where Eraser would.
 
-use racehound_trace::SiteId;
-
 use crate::access::{AccessKind, Partners};
 use crate::clock::Epoch;
 use crate::detector::{Context, Detector, Reason};
@@ -83,11 +81,6 @@ impl Detector for Eraser {
     const ORDER: Order = Order::Nothing;
     const PRECISE: bool = false;
     type Var = Var;
-
-    #[inline(always)]
-    fn same_epoch(_: &Var, _: Epoch, _: SiteId, _: AccessKind) -> bool {
-        false
-    }
 
     fn access(x: &mut Var, cx: &mut Context<'_>, kind: AccessKind) {
         x.step(cx, kind);

@@ -14,7 +14,8 @@
 //! only the last is needed. If an earlier one `e` races with a future `f`, so
 //! does a later `e'`, because `e ≺ e'`, and `e' ≺ f` would imply `e ≺ f`. For
 //! the same reason `e'` also stands for an `e` with more locks. What is kept
-//! grows with the program's text, not with the length of its execution.
+//! grows with threads, places and the locksets they are reached with, not with
+//! the length of the execution.
 
 use racehound_trace::SiteId;
 
@@ -26,7 +27,7 @@ use crate::order::Order;
 /// The detector.
 pub struct Hybrid;
 
-/// The accesses that stand for all others, latest first touched last.
+/// The accesses that stand for all others.
 #[derive(Clone, Debug, Default)]
 pub struct Var {
     accesses: Vec<(Stamp, AccessKind)>,

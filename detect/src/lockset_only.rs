@@ -12,10 +12,7 @@
 //! once another thread's conflicting access is known. Atomic accesses hold
 //! [`ATOMIC`](crate::lockset::ATOMIC), in the manner of `readers_lock`.
 
-use racehound_trace::SiteId;
-
 use crate::access::{AccessKind, Partners};
-use crate::clock::Epoch;
 use crate::detector::{Context, Detector, Reason};
 use crate::lockset::{LockSetId, READERS};
 use crate::order::Order;
@@ -34,11 +31,6 @@ impl Detector for LockSet {
     const ORDER: Order = Order::Nothing;
     const PRECISE: bool = false;
     type Var = Var;
-
-    #[inline(always)]
-    fn same_epoch(_: &Var, _: Epoch, _: SiteId, _: AccessKind) -> bool {
-        false
-    }
 
     fn access(x: &mut Var, cx: &mut Context<'_>, kind: AccessKind) {
         let stamp = cx.stamp(kind);

@@ -25,8 +25,6 @@
 //! machine as the literature describes it. Object-level granularity, which it
 //! also adapts, does not exist in our traces.
 
-use racehound_trace::SiteId;
-
 use crate::access::{AccessKind, AccessMap, Partners};
 use crate::clock::Epoch;
 use crate::detector::{Context, Detector, Reason};
@@ -143,11 +141,6 @@ impl Detector for RaceTrack {
     const ORDER: Order = Order::WithoutLocks;
     const PRECISE: bool = false;
     type Var = Var;
-
-    #[inline(always)]
-    fn same_epoch(_: &Var, _: Epoch, _: SiteId, _: AccessKind) -> bool {
-        false
-    }
 
     fn access(x: &mut Var, cx: &mut Context<'_>, kind: AccessKind) {
         if x.step(cx, kind)

@@ -21,14 +21,10 @@ impl Trace {
     /// Reads a source to its end.
     pub fn collect(mut source: impl Source) -> Result<Self> {
         let mut events = Vec::new();
-        let mut batch = Vec::new();
-        loop {
-            source.next_batch(&mut batch)?;
-            if batch.is_empty() {
-                break;
-            }
-            events.append(&mut batch);
-        }
+        source.for_each_batch(&mut |_, batch| {
+            events.extend_from_slice(batch);
+            Ok(())
+        })?;
         Ok(Self {
             space: source.space(),
             tables: source.tables().clone(),

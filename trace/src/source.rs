@@ -23,6 +23,21 @@ pub trait Source {
     /// means the end.
     fn next_batch(&mut self, batch: &mut Vec<Event>) -> Result<()>;
 
+    /// Calls `each` with every batch up to the end, and the tables behind it.
+    fn for_each_batch(
+        &mut self,
+        each: &mut dyn FnMut(&Tables, &[Event]) -> Result<()>,
+    ) -> Result<()> {
+        let mut batch = Vec::new();
+        loop {
+            self.next_batch(&mut batch)?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            each(self.tables(), &batch)?;
+        }
+    }
+
     /// Set once the end was reached before the writer's own end.
     fn truncation(&self) -> Option<&Truncation> {
         None

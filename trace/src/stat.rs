@@ -39,14 +39,11 @@ impl Stats {
     /// Counts everything `source` has.
     pub fn of(mut source: impl Source) -> Result<Self> {
         let mut stats = Self::default();
-        let mut batch = Vec::new();
-        loop {
-            source.next_batch(&mut batch)?;
-            if batch.is_empty() {
-                return Ok(stats);
-            }
-            stats.add(&batch);
-        }
+        source.for_each_batch(&mut |_, batch| {
+            stats.add(batch);
+            Ok(())
+        })?;
+        Ok(stats)
     }
 
     /// Counts more events.
