@@ -203,6 +203,14 @@ fn a_thread_may_be_joined_twice_and_its_number_used_again() {
 }
 
 #[test]
+fn threads_that_join_each_other_end_the_analysis_all_the_same() {
+    observed(
+        "T1 join T0; T0 join T1; T2 join T0; T2 join T1; T1 join T2; T0 join T2",
+        &[],
+    );
+}
+
+#[test]
 fn new_memory_has_no_past_and_freed_memory_a_last_writer() {
     observed("T0 write x; T1 alloc x; T1 write x", &[]);
     observed("T0 read x; T1 free x", &[(1, 2)]);

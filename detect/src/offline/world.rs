@@ -157,6 +157,9 @@ impl World {
     /// knows all it knew. Should another thread join it as well, that one learns
     /// what the first has learnt up to then, which includes it.
     fn join(&mut self, thread: ThreadId, child: ThreadId) {
+        // Who acts is alive, whatever a broken trace says: so heirs never form
+        // a circle.
+        self.heirs.remove(&thread);
         let mut source = child;
         while let Some(&heir) = self.heirs.get(&source)
             && heir != thread
