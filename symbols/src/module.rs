@@ -1,0 +1,129 @@
+//! A module: its file, and what has been parsed of it so far.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use self_cell::self_cell;
+
+use crate::arena::Arena;
+use crate::demangle::demangle;
+use crate::dwarf::Dwarf;
+use crate::table::{Kind, Table};
+use crate::{Frame, Variable, build_id, elf, separate};
+
+self_cell!(
+    /// An open module. What is parsed borrows from the files in the arena.
+    pub(crate) struct Module {
+        owner: Arena,
+        #[not_covariant]
+        dependent: Parsed,
+    }
+);
+
+/// The parts of a module, each parsed when it is first needed.
+pub(crate) struct Parsed<'a> {
+    path: PathBuf,
+    file: elf::File<'a>,
+    debug_root: PathBuf,
+    debug_file: OnceCell<Option<(PathBuf, elf::File<'a>)>>,
+    dwarf: OnceCell<Option<Dwarf<'a>>>,
+    functions: OnceCell<Table<'a>>,
+    variables: OnceCell<Table<'a>>,
+    arena: &'a Arena,
+}
+
+impl Module {
+    /// Opens the module at `path`, if that is an ELF file. Separate debug files
+    /// are looked for under `debug_root`.
+    pub(crate) fn open(path: &Path, debug_root: &Path) -> Option<Self> {
+        let parsed = Self::try_new(Arena::default(), |arena| {
+            let file = arena.map(path).and_then(elf::parse).ok_or(())?;
+            Ok::<_, ()>(Parsed {
+                path: path.to_owned(),
+                file,
+                debug_root: debug_root.to_owned(),
+                debug_file: OnceCell::new(),
+                dwarf: OnceCell::new(),
+                functions: OnceCell::new(),
+                variables: OnceCell::new(),
+                arena,
+            })
+        });
+        parsed.ok()
+    }
+
+    /// Whether the file has this build id.
+    pub(crate) fn has_build_id(&self, id: &[u8]) -> bool {
+        self.with_dependent(|_, parsed| build_id::of(&parsed.file) == Some(id))
+    }
+
+    /// The functions active at the address, innermost first.
+    pub(crate) fn frames(&self, address: u64) -> Vec<Frame> {
+        self.with_dependent(|_, parsed| parsed.frames(address))
+    }
+
+    /// The variable that holds the address.
+    pub(crate) fn variable(&self, address: u64) -> Option<Variable> {
+        self.with_dependent(|_, parsed| parsed.variable(address))
+    }
+}
+
+impl<'a> Parsed<'a> {
+    fn frames(&self, address: u64) -> Vec<Frame> {
+        let symbol = || Some(self.functions().find(address)?.name().into_owned());
+        let mut frames = match self.dwarf() {
+            Some(dwarf) => dwarf.frames(address, symbol),
+            None => Vec::new(),
+        };
+        let named = |frame: &Frame| !frame.inlined && frame.function.is_some();
+        if frames.last().is_some_and(named) {
+            return frames;
+        }
+        if let Some(symbol) = symbol() {
+            // The function that all others were inlined into has a symbol.
+            if frames.last().is_none_or(|frame| frame.inlined) {
+                frames.push(Frame::default());
+            }
+            if let Some(outermost) = frames.last_mut() {
+                outermost.function = Some(demangle(&symbol));
+            }
+        }
+        frames
+    }
+
+    fn variable(&self, address: u64) -> Option<Variable> {
+        let symbol = self.variables().find(address)?;
+        let name = demangle(&symbol.name());
+        let (start, size) = (symbol.start, symbol.end - symbol.start);
+        Some(Variable { name, start, size })
+    }
+
+    fn dwarf(&self) -> Option<&Dwarf<'a>> {
+        let parse = || {
+            let (path, file) = match elf::has_dwarf(&self.file) {
+                true => (&self.path, &self.file),
+                false => self.debug_file()?,
+            };
+            Dwarf::new(path, file, &self.debug_root, self.arena)
+        };
+        self.dwarf.get_or_init(parse).as_ref()
+    }
+
+    fn functions(&self) -> &Table<'a> {
+        self.functions.get_or_init(|| self.table(Kind::Functions))
+    }
+
+    fn variables(&self) -> &Table<'a> {
+        self.variables.get_or_init(|| self.table(Kind::Variables))
+    }
+
+    fn table(&self, kind: Kind) -> Table<'a> {
+        Table::new(kind, &self.file, || Some(self.debug_file()?.1))
+    }
+
+    fn debug_file(&self) -> Option<(&PathBuf, &elf::File<'a>)> {
+        let find = || separate::debug_file(&self.path, &self.file, &self.debug_root, self.arena);
+        let found = self.debug_file.get_or_init(find).as_ref()?;
+        Some((&found.0, &found.1))
+    }
+}

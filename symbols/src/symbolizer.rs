@@ -1,0 +1,90 @@
+//! The modules of a program.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::module::Module;
+use crate::{Frame, Variable};
+
+/// Where distributions install debug files.
+const DEBUG_ROOT: &str = "/usr/lib/debug";
+
+/// Looks up addresses in modules, and keeps the modules open.
+///
+/// Looking up the same address twice does the work twice; whoever expects that
+/// remembers the answer.
+pub struct Symbolizer {
+    debug_root: PathBuf,
+    /// By path. Lookups do not try again what could not be opened.
+    modules: BTreeMap<PathBuf, Option<Module>>,
+}
+
+impl Default for Symbolizer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Symbolizer {
+    /// A symbolizer that has not opened any module.
+    pub fn new() -> Self {
+        Self::with_debug_root(DEBUG_ROOT)
+    }
+
+    /// A symbolizer that looks for separate debug files under `root`, besides
+    /// the places that are relative to a module.
+    pub fn with_debug_root(root: impl Into<PathBuf>) -> Self {
+        let debug_root = root.into();
+        let modules = BTreeMap::new();
+        Self {
+            debug_root,
+            modules,
+        }
+    }
+
+    /// Opens the module at `path`, and returns whether there is something to
+    /// say about it.
+    ///
+    /// With a build id, that of the module as it was loaded, there is nothing
+    /// to say unless the file has the same: it was replaced since. Without one,
+    /// or for a module that was not opened before its first lookup, the file is
+    /// taken for what was loaded.
+    pub fn open(&mut self, path: &Path, build_id: Option<&[u8]>) -> bool {
+        let expected = |module: &Module| build_id.is_none_or(|id| module.has_build_id(id));
+        if self
+            .modules
+            .get(path)
+            .is_some_and(|known| known.as_ref().is_some_and(expected))
+        {
+            return true;
+        }
+        // What is known was about another build, or the file has come only now.
+        let module = Module::open(path, &self.debug_root).filter(expected);
+        let known = module.is_some();
+        self.modules.insert(path.to_owned(), module);
+        known
+    }
+
+    /// The functions active at a code address, innermost first: those that were
+    /// inlined there and the one they were inlined into. Empty if nothing is
+    /// known.
+    ///
+    /// For the address that a call returns to, ask for the one before, which is
+    /// still in the call.
+    pub fn frames(&mut self, module: &Path, address: u64) -> Vec<Frame> {
+        self.module(module)
+            .map_or_else(Vec::new, |module| module.frames(address))
+    }
+
+    /// The global or static variable that holds a data address.
+    pub fn variable(&mut self, module: &Path, address: u64) -> Option<Variable> {
+        self.module(module)?.variable(address)
+    }
+
+    fn module(&mut self, path: &Path) -> Option<&Module> {
+        if !self.modules.contains_key(path) {
+            self.open(path, None);
+        }
+        self.modules.get(path)?.as_ref()
+    }
+}
