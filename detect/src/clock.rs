@@ -37,10 +37,22 @@ impl Epoch {
         self.0 & ((1 << CLOCK_BITS) - 1)
     }
 
-    /// The thread's next moment.
+    /// The thread's moment that many ticks later.
     #[inline]
-    fn next(self) -> Self {
-        Self(self.0 + 1)
+    pub fn after(self, ticks: u64) -> Self {
+        Self(self.0 + ticks)
+    }
+
+    /// The word it packs into; adding to it is [`after`](Self::after).
+    #[inline]
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The moment in a packed word.
+    #[inline]
+    pub fn from_bits(bits: u64) -> Self {
+        Self(bits)
     }
 }
 
@@ -148,7 +160,20 @@ impl ThreadClock {
 
     /// `C_t[t] += 1`.
     pub fn tick(&mut self) {
-        self.epoch = self.epoch.next();
+        self.epoch = self.epoch.after(1);
+    }
+
+    /// Sets the time to a later moment of the same thread: a host may let it
+    /// pass more often than threads synchronise.
+    pub fn set_epoch(&mut self, epoch: Epoch) {
+        debug_assert!(epoch.thread() == self.epoch.thread() && epoch.clock() >= self.epoch.clock());
+        self.epoch = epoch;
+    }
+
+    /// Whether that moment of another thread is known.
+    #[inline]
+    pub fn has_heard(&self, epoch: Epoch) -> bool {
+        self.known.knows(epoch)
     }
 
     /// `C_t ⊔= other`. Nobody knows more of `t` than `t` itself.

@@ -49,4 +49,6 @@ pub mod racetrack;
 pub mod stats;
 mod which;
 
+pub use access::AccessKind;
+pub use detector::Reason;
 pub use which::Which;

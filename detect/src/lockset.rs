@@ -20,6 +20,18 @@ impl LockSetId {
     pub fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
+
+    /// The index, for a host that packs it.
+    #[inline]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The set with an index that was [`number`](Self::number).
+    #[inline]
+    pub fn from_number(number: u32) -> Self {
+        Self(number)
+    }
 }
 
 /// A lock that every atomic access holds: two of them never race.

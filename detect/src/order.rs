@@ -92,6 +92,11 @@ impl ThreadCell {
         self.clock.epoch()
     }
 
+    /// Whether a release fence lends its knowledge to relaxed stores.
+    pub fn has_fenced(&self) -> bool {
+        !self.fence_released.is_empty()
+    }
+
     /// The thread has ended: what it knew is not needed any more, only who it
     /// was. Should it act again, against the rules, its time goes on (Algorithm
     /// 7 ticks it for that).
@@ -204,7 +209,9 @@ impl Sync {
         }
     }
 
-    fn enter(&mut self, t: &mut ThreadCell, mode: Mode, cell: &SyncCell) {
+    /// The order half of [`acquire`](Self::acquire), for a host that keeps the
+    /// locks held itself.
+    pub fn enter(&mut self, t: &mut ThreadCell, mode: Mode, cell: &SyncCell) {
         if self.locks_order() {
             self.learn(t, &cell.released);
             if mode == Mode::Exclusive {
@@ -220,7 +227,8 @@ impl Sync {
         }
     }
 
-    fn leave(&mut self, t: &mut ThreadCell, mode: Mode, cell: &mut SyncCell) {
+    /// The order half of [`release`](Self::release).
+    pub fn leave(&mut self, t: &mut ThreadCell, mode: Mode, cell: &mut SyncCell) {
         if self.locks_order() {
             self.clock_ops += 1;
             match mode {

@@ -49,7 +49,10 @@ pub(super) trait Analyze: Send {
     /// Takes the next events.
     fn events(&mut self, space: Space, events: &[Event]);
 
-    /// The warnings so far, in order of discovery, and the counts.
+    /// The warnings so far, in order of discovery.
+    fn warnings(&self) -> &[Warning];
+
+    /// The warnings, and the counts.
     fn finish(self: Box<Self>) -> (Vec<Warning>, Stats);
 }
 
@@ -219,6 +222,10 @@ impl<D: Detector> Analyze for Analysis<D> {
             }
             self.core.seen += 1;
         }
+    }
+
+    fn warnings(&self) -> &[Warning] {
+        &self.core.warnings
     }
 
     fn finish(self: Box<Self>) -> (Vec<Warning>, Stats) {

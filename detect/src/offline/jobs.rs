@@ -94,7 +94,7 @@ impl Team {
             index: index as u64,
             of: of as u64,
         };
-        let start = |which: &Which| which.visit(Start { options, share });
+        let start = |which: &Which| start(*which, options, share);
         Self {
             analyses: detectors.iter().map(start).collect(),
         }
@@ -109,6 +109,11 @@ impl Team {
     fn finish(self) -> Vec<(Vec<Warning>, Stats)> {
         self.analyses.into_iter().map(Analyze::finish).collect()
     }
+}
+
+/// A detector over a share of the variables, before the first event.
+pub(super) fn start(which: Which, options: &Options, share: Share) -> Box<dyn Analyze> {
+    which.visit(Start { options, share })
 }
 
 struct Start<'a> {

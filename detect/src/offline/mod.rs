@@ -5,6 +5,7 @@
 //! over one source.
 
 mod analysis;
+mod incremental;
 mod jobs;
 mod prefetch;
 mod shadow;
@@ -17,6 +18,7 @@ use crate::access::AccessKind;
 use crate::order::Volatiles;
 use crate::stats::Stats;
 
+pub use incremental::Incremental;
 pub use jobs::analyze;
 
 /// How to analyse.
