@@ -1,0 +1,20 @@
+// The reader acquires, but the writer does not release.
+// expect: race
+// shows: always
+#include "../threads.h"
+#include <stdatomic.h>
+
+static long payload;
+static atomic_int ready;
+
+static void producer(void) {
+    payload = 42; // RACE
+    atomic_store_explicit(&ready, 1, memory_order_relaxed);
+}
+
+static void consumer(void) {
+    while (!atomic_load_explicit(&ready, memory_order_acquire)) usleep(100);
+    use(payload); // RACE
+}
+
+int main(void) { together(producer, consumer); }

@@ -1,0 +1,23 @@
+// A field is read after another thread has deleted the object, without any order
+// between the two.
+// expect: heap-use-after-free
+// shows: always
+#include "../invisible.h"
+#include <thread>
+
+struct Shape { long width, height; };
+
+int main() {
+    Shape *shape = new Shape{1, 2};
+    std::thread owner([&] {
+        delete shape;                // RACE
+        invisible_step();
+    });
+    std::thread user([&] {
+        invisible_await(1);
+        long height = shape->height; // RACE
+        __asm__ volatile("" : : "r"(height));
+    });
+    owner.join();
+    user.join();
+}
