@@ -1,0 +1,372 @@
+//! Atomic operations.
+//!
+//! An operation and what it does to the order of threads happen together, with
+//! the location's [`Cell`] held: who reads a value learns exactly what was handed
+//! on with it. The rules are those of `racehound_detect::order`: release
+//! sequences and fences as in C++20.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+
+use racehound_detect::AccessKind;
+use racehound_detect::order::AtomicOp;
+use racehound_trace::MemoryOrder;
+
+use super::{caller, with_caller};
+use crate::access::{self, Access};
+use crate::cell::Cell;
+use crate::detector::{self, Engine};
+use crate::rule::{AccuLock, FastTrack, Rule};
+use crate::thread::Visit;
+use crate::{general, objects, record, report, shadow, sync};
+
+/// The memory order that a number stands for. Unknown numbers are the strongest.
+fn order(number: c_int) -> MemoryOrder {
+    match number & 0x7fff {
+        0 => MemoryOrder::Relaxed,
+        1 | 2 => MemoryOrder::Acquire,
+        3 => MemoryOrder::Release,
+        4 => MemoryOrder::AcqRel,
+        _ => MemoryOrder::SeqCst,
+    }
+}
+
+/// What an operation turned out to be.
+struct Done<T> {
+    value: T,
+    op: AtomicOp,
+    order: MemoryOrder,
+}
+
+/// Carries an operation out and accounts for it.
+fn perform<T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
+    match detector::engine() {
+        Engine::Off => operation().value,
+        Engine::FastTrack => with_rule::<FastTrack, T>(address, size, operation),
+        Engine::AccuLock => with_rule::<AccuLock, T>(address, size, operation),
+        Engine::General => general::atomic(address, size, || {
+            let done = operation();
+            (done.value, done.op, done.order)
+        }),
+    }
+}
+
+fn with_rule<R: Rule, T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
+    let place = caller();
+    let visit = Visit::begin();
+    let thread = visit.thread();
+    if !shadow::is_user(address) || (thread.ignore != 0 && thread.ignore_sync != 0) {
+        return operation().value;
+    }
+    let group = shadow::group(address);
+    // Before the cell is held: it may take a sweep to get one.
+    let stamp = thread.stamp(visit.hot(), place);
+    let mut cell = Cell::of(group, &mut thread.spare);
+    let Done { value, op, order } = operation();
+    let sync = thread.ignore_sync == 0;
+    let mut known = objects::number_in(&cell, address);
+    if sync
+        && let Some(number) = known
+        && op != AtomicOp::Store
+    {
+        let object = objects::by_number(number);
+        thread.synchronise(|sync, t| sync.before_atomic(t, op, order, &object.atomic));
+    }
+    let kind = match op {
+        AtomicOp::Load => AccessKind::AtomicRead,
+        AtomicOp::Store | AtomicOp::Rmw => AccessKind::AtomicWrite,
+    };
+    let mut race = None;
+    if thread.ignore == 0 {
+        let bytes = ((1u32 << size.min(8)) - 1 << (address & 7)) as u8;
+        let access = Access {
+            address,
+            size,
+            kind,
+            place,
+        };
+        let at = address & !7;
+        (cell, race) = access::hold::<R>(thread, cell, group, at, bytes, stamp, &access);
+    }
+    if sync && op != AtomicOp::Load {
+        if known.is_none() && (order.releases() || thread.clock.has_fenced()) {
+            known = Some(objects::in_cell(&cell, address, thread.context(place)));
+        }
+        if let Some(number) = known {
+            let mut object = objects::by_number(number);
+            thread.synchronise(|sync, t| sync.after_atomic(t, op, order, &mut object.atomic));
+        }
+    }
+    cell.finish(group, &mut thread.spare);
+    if let Some(race) = race {
+        report::race(thread, race);
+    }
+    if size > 8 {
+        let rest = Access {
+            address: address + 8,
+            size: size - 8,
+            kind,
+            place,
+        };
+        access::range::<R>(&visit, &rest);
+    }
+    record::atomic(thread, (address, size), sync::Atomic { op, order }, place);
+    value
+}
+
+macro_rules! atomics {
+    ($($int:ty, $atomic:ty, $module:ident, $load:ident $store:ident $exchange:ident
+       $add:ident $sub:ident $and:ident $or:ident $xor:ident $nand:ident
+       $strong:ident $weak:ident $val:ident;)*) => {
+        $(
+            mod $module {
+                use super::*;
+
+                const SIZE: usize = size_of::<$int>();
+
+                with_caller! {
+                    fn $load => load;
+                    fn $store => store;
+                    fn $exchange => exchange;
+                    fn $add => add;
+                    fn $sub => sub;
+                    fn $and => and;
+                    fn $or => or;
+                    fn $xor => xor;
+                    fn $nand => nand;
+                    fn $strong => compare_exchange;
+                    fn $weak => compare_exchange;
+                    fn $val => compare_exchange_value;
+                }
+
+                unsafe fn at<'a>(address: *mut $int) -> &'a $atomic {
+                    // SAFETY: the program's atomic, aligned as atomics are.
+                    unsafe { &*address.cast() }
+                }
+
+                fn rmw(address: *mut $int, mo: c_int, f: impl FnOnce(&$atomic) -> $int) -> $int {
+                    perform(address as usize, SIZE, || Done {
+                        // SAFETY: the program's atomic.
+                        value: f(unsafe { at(address) }),
+                        op: AtomicOp::Rmw,
+                        order: order(mo),
+                    })
+                }
+
+                unsafe extern "C" fn load(address: *mut $int, mo: c_int) -> $int {
+                    perform(address as usize, SIZE, || Done {
+                        // SAFETY: the program's atomic.
+                        value: unsafe { at(address) }.load(Ordering::SeqCst),
+                        op: AtomicOp::Load,
+                        order: order(mo),
+                    })
+                }
+
+                unsafe extern "C" fn store(address: *mut $int, value: $int, mo: c_int) {
+                    perform(address as usize, SIZE, || Done {
+                        // SAFETY: the program's atomic.
+                        value: unsafe { at(address) }.store(value, match order(mo) {
+                            MemoryOrder::SeqCst => Ordering::SeqCst,
+                            _ => Ordering::Release,
+                        }),
+                        op: AtomicOp::Store,
+                        order: order(mo),
+                    });
+                }
+
+                unsafe extern "C" fn exchange(address: *mut $int, value: $int, mo: c_int) -> $int {
+                    rmw(address, mo, |a| a.swap(value, Ordering::SeqCst))
+                }
+
+                unsafe extern "C" fn add(address: *mut $int, value: $int, mo: c_int) -> $int {
+                    rmw(address, mo, |a| a.fetch_add(value, Ordering::SeqCst))
+                }
+
+                unsafe extern "C" fn sub(address: *mut $int, value: $int, mo: c_int) -> $int {
+                    rmw(address, mo, |a| a.fetch_sub(value, Ordering::SeqCst))
+                }
+
+                unsafe extern "C" fn and(address: *mut $int, value: $int, mo: c_int) -> $int {
+                    rmw(address, mo, |a| a.fetch_and(value, Ordering::SeqCst))
+                }
+
+                unsafe extern "C" fn or(address: *mut $int, value: $int, mo: c_int) -> $int {
+                    rmw(address, mo, |a| a.fetch_or(value, Ordering::SeqCst))
+                }
+
+                unsafe extern "C" fn xor(address: *mut $int, value: $int, mo: c_int) -> $int {
+                    rmw(address, mo, |a| a.fetch_xor(value, Ordering::SeqCst))
+                }
+
+                unsafe extern "C" fn nand(address: *mut $int, value: $int, mo: c_int) -> $int {
+                    rmw(address, mo, |a| a.fetch_nand(value, Ordering::SeqCst))
+                }
+
+                fn exchange_if(
+                    address: *mut $int,
+                    expected: $int,
+                    new: $int,
+                    (success, failure): (c_int, c_int),
+                ) -> Result<$int, $int> {
+                    perform(address as usize, SIZE, || {
+                        // SAFETY: the program's atomic.
+                        let value = unsafe { at(address) }.compare_exchange(
+                            expected,
+                            new,
+                            Ordering::SeqCst,
+                            Ordering::SeqCst,
+                        );
+                        match value {
+                            Ok(_) => Done { value, op: AtomicOp::Rmw, order: order(success) },
+                            Err(_) => Done { value, op: AtomicOp::Load, order: order(failure) },
+                        }
+                    })
+                }
+
+                unsafe extern "C" fn compare_exchange(
+                    address: *mut $int,
+                    expected: *mut $int,
+                    new: $int,
+                    success: c_int,
+                    failure: c_int,
+                ) -> bool {
+                    // SAFETY: the program's own variable.
+                    let wanted = unsafe { expected.read() };
+                    match exchange_if(address, wanted, new, (success, failure)) {
+                        Ok(_) => true,
+                        Err(seen) => {
+                            // SAFETY: the same.
+                            unsafe { expected.write(seen) };
+                            false
+                        }
+                    }
+                }
+
+                unsafe extern "C" fn compare_exchange_value(
+                    address: *mut $int,
+                    expected: $int,
+                    new: $int,
+                    success: c_int,
+                    failure: c_int,
+                ) -> $int {
+                    match exchange_if(address, expected, new, (success, failure)) {
+                        Ok(seen) | Err(seen) => seen,
+                    }
+                }
+            }
+        )*
+    };
+}
+
+atomics! {
+    u8, std::sync::atomic::AtomicU8, bits8, __tsan_atomic8_load __tsan_atomic8_store __tsan_atomic8_exchange
+        __tsan_atomic8_fetch_add __tsan_atomic8_fetch_sub __tsan_atomic8_fetch_and __tsan_atomic8_fetch_or
+        __tsan_atomic8_fetch_xor __tsan_atomic8_fetch_nand __tsan_atomic8_compare_exchange_strong
+        __tsan_atomic8_compare_exchange_weak __tsan_atomic8_compare_exchange_val;
+    u16, std::sync::atomic::AtomicU16, bits16, __tsan_atomic16_load __tsan_atomic16_store __tsan_atomic16_exchange
+        __tsan_atomic16_fetch_add __tsan_atomic16_fetch_sub __tsan_atomic16_fetch_and __tsan_atomic16_fetch_or
+        __tsan_atomic16_fetch_xor __tsan_atomic16_fetch_nand __tsan_atomic16_compare_exchange_strong
+        __tsan_atomic16_compare_exchange_weak __tsan_atomic16_compare_exchange_val;
+    u32, std::sync::atomic::AtomicU32, bits32, __tsan_atomic32_load __tsan_atomic32_store __tsan_atomic32_exchange
+        __tsan_atomic32_fetch_add __tsan_atomic32_fetch_sub __tsan_atomic32_fetch_and __tsan_atomic32_fetch_or
+        __tsan_atomic32_fetch_xor __tsan_atomic32_fetch_nand __tsan_atomic32_compare_exchange_strong
+        __tsan_atomic32_compare_exchange_weak __tsan_atomic32_compare_exchange_val;
+    u64, std::sync::atomic::AtomicU64, bits64, __tsan_atomic64_load __tsan_atomic64_store __tsan_atomic64_exchange
+        __tsan_atomic64_fetch_add __tsan_atomic64_fetch_sub __tsan_atomic64_fetch_and __tsan_atomic64_fetch_or
+        __tsan_atomic64_fetch_xor __tsan_atomic64_fetch_nand __tsan_atomic64_compare_exchange_strong
+        __tsan_atomic64_compare_exchange_weak __tsan_atomic64_compare_exchange_val;
+    u128, wide::AtomicU128, bits128, __tsan_atomic128_load __tsan_atomic128_store __tsan_atomic128_exchange
+        __tsan_atomic128_fetch_add __tsan_atomic128_fetch_sub __tsan_atomic128_fetch_and __tsan_atomic128_fetch_or
+        __tsan_atomic128_fetch_xor __tsan_atomic128_fetch_nand __tsan_atomic128_compare_exchange_strong
+        __tsan_atomic128_compare_exchange_weak __tsan_atomic128_compare_exchange_val;
+}
+
+/// Sixteen bytes at once, of which the standard library knows nothing.
+mod wide {
+    use std::cell::UnsafeCell;
+    use std::sync::atomic::Ordering;
+
+    #[repr(C, align(16))]
+    pub(super) struct AtomicU128(UnsafeCell<u128>);
+
+    impl AtomicU128 {
+        pub(super) fn compare_exchange(
+            &self,
+            old: u128,
+            new: u128,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<u128, u128> {
+            // SAFETY: aligned, and the processor has the instruction.
+            let seen =
+                unsafe { std::arch::x86_64::cmpxchg16b(self.0.get(), old, new, success, failure) };
+            match seen == old {
+                true => Ok(seen),
+                false => Err(seen),
+            }
+        }
+
+        pub(super) fn load(&self, order: Ordering) -> u128 {
+            match self.compare_exchange(0, 0, order, order) {
+                Ok(seen) | Err(seen) => seen,
+            }
+        }
+
+        fn update(&self, f: impl Fn(u128) -> u128) -> u128 {
+            let mut old = self.load(Ordering::SeqCst);
+            loop {
+                match self.compare_exchange(old, f(old), Ordering::SeqCst, Ordering::SeqCst) {
+                    Ok(_) => return old,
+                    Err(seen) => old = seen,
+                }
+            }
+        }
+
+        pub(super) fn store(&self, value: u128, _order: Ordering) {
+            self.update(|_| value);
+        }
+
+        pub(super) fn swap(&self, value: u128, _order: Ordering) -> u128 {
+            self.update(|_| value)
+        }
+
+        pub(super) fn fetch_add(&self, value: u128, _order: Ordering) -> u128 {
+            self.update(|old| old.wrapping_add(value))
+        }
+
+        pub(super) fn fetch_sub(&self, value: u128, _order: Ordering) -> u128 {
+            self.update(|old| old.wrapping_sub(value))
+        }
+
+        pub(super) fn fetch_and(&self, value: u128, _order: Ordering) -> u128 {
+            self.update(|old| old & value)
+        }
+
+        pub(super) fn fetch_or(&self, value: u128, _order: Ordering) -> u128 {
+            self.update(|old| old | value)
+        }
+
+        pub(super) fn fetch_xor(&self, value: u128, _order: Ordering) -> u128 {
+            self.update(|old| old ^ value)
+        }
+
+        pub(super) fn fetch_nand(&self, value: u128, _order: Ordering) -> u128 {
+            self.update(|old| !(old & value))
+        }
+    }
+}
+
+with_caller! {
+    fn __tsan_atomic_thread_fence => thread_fence;
+}
+
+extern "C" fn thread_fence(mo: c_int) {
+    std::sync::atomic::fence(Ordering::SeqCst);
+    if detector::engine() != Engine::Off {
+        sync::fence(&Visit::begin(), order(mo), caller());
+    }
+}
+
+/// `__tsan_atomic_signal_fence` of the ABI: the compiler has done its part.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_atomic_signal_fence(_mo: c_int) {}

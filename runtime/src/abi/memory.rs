@@ -1,0 +1,108 @@
+//! Accesses of any size, and the compiler's own memory functions.
+
+use std::ffi::{c_int, c_void};
+
+use super::{caller, with_caller};
+use crate::access::Access;
+use crate::detector::{self, Engine};
+use crate::report::VPTR;
+use crate::thread::Visit;
+use racehound_detect::AccessKind;
+
+fn access(address: *const c_void, size: usize, kind: AccessKind, place: usize) {
+    if detector::engine() == Engine::Off {
+        return;
+    }
+    let access = Access {
+        address: address as usize,
+        size,
+        kind,
+        place,
+    };
+    detector::range(&Visit::begin(), &access);
+}
+
+with_caller! {
+    fn __tsan_read_range => read_range;
+    fn __tsan_write_range => write_range;
+    fn __tsan_vptr_update => vptr_update;
+    fn __tsan_memcpy => copy;
+    fn __tsan_memmove => copy_overlapping;
+    fn __tsan_memset => set;
+}
+
+unsafe extern "C" fn read_range(address: *const c_void, size: usize) {
+    access(address, size, AccessKind::Read, caller());
+}
+
+unsafe extern "C" fn write_range(address: *const c_void, size: usize) {
+    access(address, size, AccessKind::Write, caller());
+}
+
+/// `__tsan_read_range_pc` of the ABI.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_read_range_pc(address: *const c_void, size: usize, place: usize) {
+    access(address, size, AccessKind::Read, place);
+}
+
+/// `__tsan_write_range_pc` of the ABI.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_write_range_pc(address: *const c_void, size: usize, place: usize) {
+    access(address, size, AccessKind::Write, place);
+}
+
+macro_rules! with_place {
+    ($($name:ident $size:literal $kind:ident;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "` of the ABI.")]
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name(address: *const c_void, place: usize) {
+                access(address, $size, AccessKind::$kind, place);
+            }
+        )*
+    };
+}
+
+with_place! {
+    __tsan_read1_pc 1 Read;
+    __tsan_read2_pc 2 Read;
+    __tsan_read4_pc 4 Read;
+    __tsan_read8_pc 8 Read;
+    __tsan_read16_pc 16 Read;
+    __tsan_write1_pc 1 Write;
+    __tsan_write2_pc 2 Write;
+    __tsan_write4_pc 4 Write;
+    __tsan_write8_pc 8 Write;
+    __tsan_write16_pc 16 Write;
+}
+
+/// Setting the table of virtual functions to what it is already is no write.
+unsafe extern "C" fn vptr_update(address: *const *const c_void, new: *const c_void) {
+    // SAFETY: the program is about to write it.
+    if unsafe { address.read_volatile() } != new {
+        access(address.cast(), 8, AccessKind::Write, caller() | VPTR);
+    }
+}
+
+unsafe extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
+    let place = caller();
+    access(from, size, AccessKind::Read, place);
+    access(to, size, AccessKind::Write, place);
+    // SAFETY: what the program asked for.
+    unsafe { libc::memmove(to, from, size) }
+}
+
+unsafe extern "C" fn copy_overlapping(
+    to: *mut c_void,
+    from: *const c_void,
+    size: usize,
+) -> *mut c_void {
+    // SAFETY: the same promise.
+    unsafe { copy(to, from, size) }
+}
+
+unsafe extern "C" fn set(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void {
+    access(to, size, AccessKind::Write, caller());
+    // SAFETY: what the program asked for.
+    unsafe { libc::memset(to, byte, size) }
+}

@@ -1,0 +1,383 @@
+//! An access that the fast path could not settle.
+//!
+//! First the shadow words are tried: if everything they remember happened
+//! before, or was this thread's own, and goes about the same bytes, the access
+//! takes its place with one compare-and-swap. Everything else happens in a
+//! [`Cell`].
+
+use racehound_detect::AccessKind;
+
+use crate::bulk;
+use crate::cell::{self, Cell, Entry};
+use crate::readers;
+use crate::report;
+use crate::rule::Rule;
+use crate::shadow::{self, Group, Half, Word};
+use crate::stamp::Stamp;
+use crate::thread::{Thread, Visit};
+
+/// An access being looked at.
+pub(crate) struct Access {
+    pub(crate) address: usize,
+    pub(crate) size: usize,
+    pub(crate) kind: AccessKind,
+    /// Where in the program: the address behind the instruction.
+    pub(crate) place: usize,
+}
+
+/// A plain access of a few bytes.
+#[inline(always)]
+pub(crate) fn small<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {
+    let visit = Visit::begin();
+    let thread = visit.thread();
+    if thread.ignore != 0 || !shadow::is_user(address) {
+        return;
+    }
+    let kind = match WRITE {
+        true => AccessKind::Write,
+        false => AccessKind::Read,
+    };
+    let bytes = ((1u32 << SIZE) - 1) << (address & 7);
+    let group = shadow::group(address);
+    if bytes <= 0xff {
+        if !WRITE
+            && let Some(number) = shadow::load(group)[0].as_cell()
+            && covers(thread, number, bytes as u8, group, kind)
+        {
+            return;
+        }
+        let stamp = thread.stamp(visit.hot(), place);
+        if words::<R, WRITE>(thread, group, bytes as u8, stamp) {
+            return;
+        }
+    }
+    range::<R>(
+        &visit,
+        &Access {
+            address,
+            size: SIZE,
+            kind,
+            place,
+        },
+    );
+}
+
+/// Settles the access in the shadow words alone, if possible.
+#[inline(always)]
+fn words<R: Rule, const WRITE: bool>(
+    thread: &mut Thread,
+    group: &Group,
+    bytes: u8,
+    stamp: Stamp,
+) -> bool {
+    loop {
+        let old = shadow::load(group);
+        let mut new = old;
+        for i in 0..2 {
+            let bytes = bytes >> (4 * i) & 15;
+            if bytes == 0 {
+                continue;
+            }
+            match word::<R, WRITE>(thread, old[i], bytes, stamp) {
+                Some(word) => new[i] = word,
+                None => return false,
+            }
+        }
+        if replace(group, old, new) {
+            // A thread that works through a range writes without looking back.
+            if bulk::is_active() && old != new && !bulk::outlasts(group, new) {
+                continue;
+            }
+            return true;
+        }
+    }
+}
+
+#[inline(always)]
+fn replace(group: &Group, old: [Word; 2], new: [Word; 2]) -> bool {
+    use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+    let one = |i: usize| {
+        group[i]
+            .compare_exchange(old[i].0, new[i].0, AcqRel, Relaxed)
+            .is_ok()
+    };
+    match (old[0] == new[0], old[1] == new[1]) {
+        (true, true) => true,
+        (true, false) => one(1),
+        (false, true) => one(0),
+        (false, false) => shadow::exchange(group, old, new),
+    }
+}
+
+/// What becomes of a word; none if it takes a cell to tell.
+#[inline(always)]
+fn word<R: Rule, const WRITE: bool>(
+    thread: &mut Thread,
+    old: Word,
+    bytes: u8,
+    stamp: Stamp,
+) -> Option<Word> {
+    if old.as_cell().is_some() {
+        return None;
+    }
+    let (write, read) = (old.write(), old.read());
+    if bytes & !write.bytes() == 0 && thread.is_now(write.stamp()) {
+        return Some(old);
+    }
+    if WRITE {
+        // What lies beside the bytes written would have to be kept.
+        if (write.bytes() | read.bytes()) & !bytes != 0 {
+            return match write.stamp() == stamp && read.is_none() {
+                true => Some(Word::new(Half::new(stamp, write.bytes() | bytes), read)),
+                false => None,
+            };
+        }
+        let fine = (write.is_none() || R::write_after_write(thread, write.stamp(), stamp))
+            && match read.as_set() {
+                None => read.is_none() || R::write_after_read(thread, read.stamp(), stamp),
+                Some(set) => readers::stamps(set)
+                    .iter()
+                    .all(|&read| R::write_after_read(thread, read, stamp)),
+            };
+        return fine.then(|| Word::new(Half::new(stamp, bytes), Half::NONE));
+    }
+    if write.bytes() & bytes != 0 && !R::read_after_write(thread, write.stamp(), stamp) {
+        return None;
+    }
+    if read.is_none() {
+        return Some(Word::new(write, Half::new(stamp, bytes)));
+    }
+    if read.as_set().is_none() {
+        if bytes & !read.bytes() == 0 && thread.is_now(read.stamp()) {
+            return Some(old);
+        }
+        if read.stamp() == stamp {
+            return Some(Word::new(write, Half::new(stamp, read.bytes() | bytes)));
+        }
+        if read.bytes() & !bytes == 0 && R::read_replaces(thread, read.stamp(), stamp) {
+            return Some(Word::new(write, Half::new(stamp, bytes)));
+        }
+        if read.bytes() & bytes != 15 {
+            return None;
+        }
+    }
+    among_readers::<R>(thread, write, read, bytes, stamp)
+}
+
+/// A read of a word that others have read, too.
+#[inline(always)]
+fn among_readers<R: Rule>(
+    thread: &mut Thread,
+    write: Half,
+    read: Half,
+    bytes: u8,
+    stamp: Stamp,
+) -> Option<Word> {
+    if let Some(set) = read.as_set()
+        && readers::stamps(set).iter().any(|&s| thread.is_now(s))
+    {
+        thread.note_set(read);
+        return Some(Word::new(write, read));
+    }
+    if bytes != 15 {
+        return None;
+    }
+    let mut steps = thread.steps.take()?;
+    let after = steps.step(read, stamp, |before| {
+        R::read_replaces(thread, before, stamp)
+    });
+    thread.steps = Some(steps);
+    let after = after?;
+    if after.as_set().is_some() {
+        thread.note_set(after);
+    }
+    Some(Word::new(write, after))
+}
+
+/// An access of any size and kind.
+#[inline(never)]
+pub(crate) fn range<R: Rule>(visit: &Visit, access: &Access) {
+    let thread = visit.thread();
+    if thread.ignore != 0 || access.size == 0 {
+        return;
+    }
+    let last = access.address.saturating_add(access.size - 1);
+    if !shadow::is_user(last) {
+        return;
+    }
+    let stamp = thread.stamp(visit.hot(), access.place);
+    let (mut first_group, last_group) = (access.address / 8, last / 8);
+    if access.size >= bulk::WORTHWHILE && !access.kind.is_atomic() {
+        first_group = in_bulk::<R>(thread, access, stamp);
+    }
+    for number in first_group..=last_group {
+        let mut bytes = 0xffu8;
+        if number == access.address / 8 {
+            bytes &= 0xff << (access.address % 8);
+        }
+        if number == last_group {
+            bytes &= 0xff >> (7 - last % 8);
+        }
+        let group = shadow::group(number * 8);
+        let settled = match access.kind {
+            AccessKind::Write => words::<R, true>(thread, group, bytes, stamp),
+            AccessKind::Read => words::<R, false>(thread, group, bytes, stamp),
+            _ => false,
+        };
+        if !settled {
+            in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
+        }
+    }
+}
+
+/// The whole groups of a large range, as far as it goes without a cell. The
+/// first group that is left.
+fn in_bulk<R: Rule>(thread: &mut Thread, access: &Access, stamp: Stamp) -> usize {
+    let first = access.address / 8;
+    let mut at = access.address.div_ceil(8);
+    let end = (access.address + access.size) / 8;
+    if at != first {
+        let bytes = 0xff << (access.address % 8);
+        one_group::<R>(thread, access, first, bytes, stamp);
+    }
+    while at < end {
+        let run = shadow::run(at * 8, end * 8);
+        let range = bulk::Range::announce(run);
+        let mut done = 0;
+        while done < run.len() {
+            done += bulk::alike(&run[done..], |old| match access.kind {
+                AccessKind::Write => bulk_words::<R, true>(thread, old, stamp),
+                _ => bulk_words::<R, false>(thread, old, stamp),
+            });
+            if done < run.len() {
+                // Others may hold the cell while they wait for the range.
+                range.suspend();
+                one_group::<R>(thread, access, at + done, 0xff, stamp);
+                range.resume();
+                done += 1;
+            }
+        }
+        at += run.len();
+    }
+    at
+}
+
+#[inline(always)]
+fn bulk_words<R: Rule, const WRITE: bool>(
+    thread: &mut Thread,
+    old: [Word; 2],
+    stamp: Stamp,
+) -> Option<[Word; 2]> {
+    let first = word::<R, WRITE>(thread, old[0], 15, stamp)?;
+    let second = match old[0] == old[1] {
+        true => first,
+        false => word::<R, WRITE>(thread, old[1], 15, stamp)?,
+    };
+    Some([first, second])
+}
+
+/// One group of a range.
+fn one_group<R: Rule>(
+    thread: &mut Thread,
+    access: &Access,
+    number: usize,
+    bytes: u8,
+    stamp: Stamp,
+) {
+    let group = shadow::group(number * 8);
+    let settled = match access.kind {
+        AccessKind::Write => words::<R, true>(thread, group, bytes, stamp),
+        _ => words::<R, false>(thread, group, bytes, stamp),
+    };
+    if !settled {
+        in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
+    }
+}
+
+/// Settles the access in a cell.
+#[inline(never)]
+fn in_cell<R: Rule>(
+    thread: &mut Thread,
+    group: &Group,
+    address: usize,
+    bytes: u8,
+    stamp: Stamp,
+    access: &Access,
+) {
+    if let Some(number) = shadow::load(group)[0].as_cell()
+        && covers(thread, number, bytes, group, access.kind)
+    {
+        return;
+    }
+    let cell = Cell::of(group, &mut thread.spare);
+    let cell = hold::<R>(thread, cell, group, address, bytes, stamp, access);
+    cell.0.finish(group, &mut thread.spare);
+    if let Some(found) = cell.1 {
+        report::race(thread, found);
+    }
+}
+
+/// Looks at the access with its cell held, and gives the cell back with what
+/// there is to report.
+pub(crate) fn hold<R: Rule>(
+    thread: &mut Thread,
+    mut cell: Cell,
+    group: &Group,
+    address: usize,
+    bytes: u8,
+    stamp: Stamp,
+    access: &Access,
+) -> (Cell, Option<report::Race>) {
+    let mut bytes = bytes & !cell.header().done;
+    cell.each(bytes, |entry| {
+        if repeats(thread, entry.stamp(), entry.kind(), access.kind) {
+            bytes &= !entry.bytes();
+        }
+    });
+    if bytes == 0 {
+        return (cell, None);
+    }
+    cell.reserve(1, group, &mut thread.spare);
+    let conflict = R::access(thread, &mut cell, group, stamp, bytes, access.kind);
+    let Some(Conflict { entry, reason }) = conflict else {
+        return (cell, None);
+    };
+    let common = entry.bytes() & bytes;
+    if !crate::options::get().all_pairs {
+        cell.header().done |= common;
+    }
+    let first = common.trailing_zeros() as usize;
+    let race = report::Race {
+        address: address + first,
+        size: (common >> first).trailing_ones() as usize,
+        access_address: access.address,
+        access_size: access.size,
+        now: (stamp, access.kind),
+        before: (entry.stamp(), entry.kind()),
+        before_bytes: (address, entry.bytes()),
+        reason,
+    };
+    (cell, Some(race))
+}
+
+/// An earlier access that the current one is in conflict with.
+pub(crate) struct Conflict {
+    pub(crate) entry: Entry,
+    pub(crate) reason: racehound_detect::Reason,
+}
+
+/// Whether an access adds nothing to an earlier one in this epoch. A read adds
+/// nothing to a write either: whatever is in conflict with the read is so with
+/// the write.
+#[inline(always)]
+fn repeats(thread: &Thread, before: Stamp, kind: AccessKind, now: AccessKind) -> bool {
+    let implied = kind == now || (kind == AccessKind::Write && now == AccessKind::Read);
+    implied && thread.is_now(before)
+}
+
+#[inline(always)]
+fn covers(thread: &Thread, number: u32, bytes: u8, group: &Group, now: AccessKind) -> bool {
+    cell::covers(number, bytes, group, thread.chain(), |stamp, kind| {
+        repeats(thread, stamp, kind, now)
+    })
+}

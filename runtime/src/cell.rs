@@ -1,0 +1,771 @@
+//! Cells: eight bytes about which there is more to remember than fits two
+//! shadow words.
+//!
+//! Concurrent reads, bytes of one word with different pasts, atomics, and
+//! whatever else lives at the address: the clock of an atomic, the lock itself.
+//! A cell is a header, slots for readers if there are several, and a list of
+//! other accesses, of as many cache lines as it takes. A reader's slot is found
+//! by the number of its thread and holds its last reads of the two words, as
+//! shadow words have them: so the fast path can look there too. Cells come from one reserved stretch of memory and stay cells of their
+//! size for ever: who has an outdated reference finds a cell there, takes its
+//! lock, looks at the shadow word again and sees that it was outdated.
+
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use racehound_detect::AccessKind;
+use racehound_trace::ThreadId;
+
+use crate::bulk;
+use crate::memory;
+use crate::readers;
+use crate::shadow::{self, Group, Half, Word};
+use crate::spin::Spin;
+use crate::stamp::Stamp;
+
+const LINE: usize = 64;
+/// Lines there can be: a shadow word has 28 bits for the number of one.
+const LINES: usize = 1 << 28;
+/// Sizes of cells, in powers of two lines.
+pub(crate) const CLASSES: usize = 12;
+
+/// An access in a cell: its stamp, the bytes, what it did, and for the write of
+/// AccuLock the candidate locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry(u64);
+
+impl Entry {
+    #[inline(always)]
+    pub(crate) fn new(stamp: Stamp, bytes: u8, kind: AccessKind) -> Self {
+        let kind = match kind {
+            AccessKind::Read => 0,
+            AccessKind::Write => 1,
+            AccessKind::AtomicRead => 2,
+            AccessKind::AtomicWrite => 3,
+        };
+        Self(u64::from(stamp.0) | u64::from(bytes) << 28 | kind << 36)
+    }
+
+    #[inline(always)]
+    pub(crate) fn stamp(self) -> Stamp {
+        Stamp(self.0 as u32 & ((1 << 28) - 1))
+    }
+
+    #[inline(always)]
+    pub(crate) fn bytes(self) -> u8 {
+        (self.0 >> 28) as u8
+    }
+
+    #[inline(always)]
+    pub(crate) fn kind(self) -> AccessKind {
+        match self.0 >> 36 & 3 {
+            0 => AccessKind::Read,
+            1 => AccessKind::Write,
+            2 => AccessKind::AtomicRead,
+            _ => AccessKind::AtomicWrite,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn without(self, bytes: u8) -> Self {
+        Self(self.0 & !(u64::from(bytes) << 28))
+    }
+
+    #[inline(always)]
+    pub(crate) fn with(self, bytes: u8) -> Self {
+        Self(self.0 | u64::from(bytes) << 28)
+    }
+
+    /// The candidate locks plus one, or 0 if they are the access's own.
+    #[inline(always)]
+    pub(crate) fn candidates(self) -> Option<u32> {
+        match (self.0 >> 38) as u32 {
+            0 => None,
+            set => Some(set - 1),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn with_candidates(self, set: u32) -> Self {
+        Self(self.0 & ((1 << 38) - 1) | u64::from(set + 1) << 38)
+    }
+}
+
+/// A cell's first words.
+#[repr(C)]
+pub(crate) struct Header {
+    lock: Spin,
+    /// Number of the synchronisation object that lives here, or 0.
+    pub(crate) sync: AtomicU32,
+    len: AtomicU16,
+    class: u8,
+    /// Bytes that were reported: nothing is said of them again.
+    pub(crate) done: u8,
+    /// Which bits of `8 * thread` lead to a reader's slot; 0 if there are none.
+    readers: AtomicU32,
+}
+
+const HEADER: usize = size_of::<Header>();
+const _: () = assert!(HEADER == 16);
+const _: () = assert!(std::mem::offset_of!(Header, readers) == 12);
+
+std::arch::global_asm!(
+    ".bss",
+    ".hidden __racehound_cells",
+    ".globl __racehound_cells",
+    ".type __racehound_cells, @object",
+    ".size __racehound_cells, 8",
+    ".p2align 3",
+    "__racehound_cells:",
+    ".zero 8",
+    ".text",
+);
+
+unsafe extern "C" {
+    #[link_name = "__racehound_cells"]
+    static BASE: AtomicUsize;
+}
+
+fn base() -> &'static AtomicUsize {
+    // SAFETY: defined above, and only accessed atomically.
+    unsafe { &BASE }
+}
+/// Lines handed out. Line 0 is none.
+static USED: AtomicUsize = AtomicUsize::new(1);
+
+/// Reserves room for cells.
+pub(crate) fn init() {
+    base().store(memory::reserve(LINES * LINE) as usize, Ordering::Relaxed);
+}
+
+#[inline(always)]
+fn header(number: u32) -> *mut Header {
+    (base().load(Ordering::Relaxed) + number as usize * LINE) as *mut Header
+}
+
+/// Free cells of a thread, by class.
+#[derive(Default)]
+pub(crate) struct Spare {
+    first: [u32; CLASSES],
+}
+
+/// Slots for readers that a cell may have.
+const MOST_SLOTS: usize = 1 << 14;
+
+/// Lines that a thread takes at once for its smallest cells.
+const BATCH: usize = 32;
+
+impl Spare {
+    fn take(&mut self, class: usize) -> u32 {
+        let first = self.first[class];
+        if first != 0 {
+            // SAFETY: a free cell of ours; the word behind its header links it.
+            self.first[class] = unsafe { (*body(first)).load(Ordering::Relaxed) } as u32;
+            return first;
+        }
+        self.refill(class)
+    }
+
+    #[cold]
+    fn refill(&mut self, class: usize) -> u32 {
+        {
+            let mut left_over = LEFT_OVER.lock();
+            if left_over.first[class] != 0 {
+                return left_over.take(class);
+            }
+        }
+        let lines = 1 << class;
+        let count = (BATCH >> class).max(1);
+        let start = USED.fetch_add(lines * count, Ordering::Relaxed);
+        if start + lines * count > LINES {
+            crate::fatal("out of memory for concurrent accesses");
+        }
+        for i in 0..count {
+            let number = (start + i * lines) as u32;
+            // SAFETY: lines that nobody had before, zeroed.
+            unsafe { (*header(number)).class = class as u8 };
+            self.give(number);
+        }
+        self.take(class)
+    }
+
+    fn give(&mut self, number: u32) {
+        // SAFETY: a cell that nobody refers to any more.
+        unsafe {
+            let class = usize::from((*header(number)).class);
+            (*body(number)).store(u64::from(self.first[class]), Ordering::Relaxed);
+            self.first[class] = number;
+        }
+    }
+
+    /// Takes over what another thread had.
+    pub(crate) fn absorb(&mut self, other: &mut Self) {
+        for class in 0..CLASSES {
+            while other.first[class] != 0 {
+                let number = other.take(class);
+                self.give(number);
+            }
+        }
+    }
+}
+
+/// What is behind the header: slots, then entries.
+#[inline(always)]
+fn body(number: u32) -> *const AtomicU64 {
+    // SAFETY: within the cell.
+    unsafe { header(number).cast::<u8>().add(HEADER).cast() }
+}
+
+/// Slots of a cell.
+#[inline(always)]
+fn slot_count(readers: u32) -> usize {
+    match readers {
+        0 => 0,
+        mask => mask as usize / 8 + 1,
+    }
+}
+
+#[inline(always)]
+fn entries(number: u32) -> *const AtomicU64 {
+    // SAFETY: within the cell.
+    unsafe {
+        let slots = slot_count((*header(number)).readers.load(Ordering::Relaxed));
+        body(number).add(slots)
+    }
+}
+
+/// A cell that is held by the current thread.
+pub(crate) struct Cell {
+    number: u32,
+}
+
+impl Cell {
+    /// The cell of a group, made if need be; held.
+    pub(crate) fn of(group: &Group, spare: &mut Spare) -> Self {
+        loop {
+            let words = shadow::load(group);
+            match words[0].as_cell() {
+                Some(number) => {
+                    let cell = Self { number };
+                    cell.header().lock.lock();
+                    if shadow::load(group)[0].as_cell() == Some(number) {
+                        return cell;
+                    }
+                    cell.header().lock.unlock();
+                }
+                None => {
+                    if let Some(cell) = Self::make(group, words, spare) {
+                        return cell;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The cell of a group, if it has one already; held.
+    pub(crate) fn existing(group: &Group) -> Option<Self> {
+        loop {
+            let number = shadow::load(group)[0].as_cell()?;
+            let cell = Self { number };
+            cell.header().lock.lock();
+            if shadow::load(group)[0].as_cell() == Some(number) {
+                return Some(cell);
+            }
+            cell.header().lock.unlock();
+        }
+    }
+
+    fn make(group: &Group, words: [Word; 2], spare: &mut Spare) -> Option<Self> {
+        // The other word changes together with the first.
+        if words[1].as_cell().is_some() {
+            return None;
+        }
+        let mut past = Vec::new();
+        for (i, word) in words.into_iter().enumerate() {
+            let (write, read) = (word.write(), word.read());
+            if !write.is_none() {
+                let bytes = write.bytes() << (4 * i);
+                past.push(Entry::new(write.stamp(), bytes, AccessKind::Write));
+            }
+            let one = [read.stamp()];
+            let reads = match read.as_set() {
+                Some(set) => readers::stamps(set),
+                None if read.is_none() => &[],
+                None => &one,
+            };
+            let bytes = read.bytes() << (4 * i);
+            past.extend(
+                reads
+                    .iter()
+                    .map(|&s| Entry::new(s, bytes, AccessKind::Read)),
+            );
+        }
+        let lines = (HEADER + 8 * (past.len() + 1)).div_ceil(LINE);
+        let class = lines.next_power_of_two().trailing_zeros() as usize;
+        let mut cell = Self {
+            number: spare.take(class),
+        };
+        cell.header().lock.lock();
+        cell.clear();
+        for entry in past {
+            cell.add(entry.stamp(), entry.bytes(), entry.kind());
+        }
+        let reference = Word::cell(cell.number);
+        if shadow::exchange(group, words, [reference; 2])
+            && (!bulk::is_active() || bulk::outlasts(group, [reference; 2]))
+        {
+            return Some(cell);
+        }
+        cell.header().lock.unlock();
+        spare.give(cell.number);
+        None
+    }
+
+    #[inline(always)]
+    pub(crate) fn header(&self) -> &mut Header {
+        // SAFETY: the cell is held, and what others may read meanwhile is
+        // atomic.
+        unsafe { &mut *header(self.number) }
+    }
+
+    fn clear(&mut self) {
+        let header = self.header();
+        header.len.store(0, Ordering::Relaxed);
+        header.sync.store(0, Ordering::Relaxed);
+        header.readers.store(0, Ordering::Relaxed);
+        header.done = 0;
+    }
+
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.header().len.load(Ordering::Relaxed) as usize
+    }
+
+    /// Entries there is room for.
+    fn capacity(&self) -> usize {
+        let slots = slot_count(self.header().readers.load(Ordering::Relaxed));
+        ((LINE << self.header().class) - HEADER) / 8 - slots
+    }
+
+    /// The readers, if there are several: their last reads of both words.
+    #[inline(always)]
+    pub(crate) fn slots(&self) -> &[AtomicU64] {
+        let slots = slot_count(self.header().readers.load(Ordering::Relaxed));
+        // SAFETY: the cell is held, and has that many.
+        unsafe { std::slice::from_raw_parts(body(self.number), slots) }
+    }
+
+    /// Whether reads are kept in slots.
+    #[inline(always)]
+    pub(crate) fn is_shared(&self) -> bool {
+        self.header().readers.load(Ordering::Relaxed) != 0
+    }
+
+    /// A thread's slot.
+    #[inline(always)]
+    pub(crate) fn slot(&self, chain: ThreadId) -> &AtomicU64 {
+        let mask = self.header().readers.load(Ordering::Relaxed) as usize / 8;
+        &self.slots()[chain.index() & mask]
+    }
+
+    /// Calls `each` with every remembered access to some of the bytes.
+    #[inline(always)]
+    pub(crate) fn each(&self, bytes: u8, mut each: impl FnMut(Entry)) {
+        for &entry in self.entries() {
+            if entry.bytes() & bytes != 0 {
+                each(entry);
+            }
+        }
+        for slot in self.slots() {
+            let word = Word(slot.load(Ordering::Relaxed));
+            if word == Word::EMPTY {
+                continue;
+            }
+            for (half, shift) in [(word.write(), 0), (word.read(), 4)] {
+                let about = half.bytes() << shift;
+                if about & bytes != 0 {
+                    each(Entry::new(half.stamp(), about, AccessKind::Read));
+                }
+            }
+        }
+    }
+
+    /// Forgets the accesses to some of the bytes that are not `kept`.
+    #[inline(always)]
+    pub(crate) fn forget(&mut self, bytes: u8, kept: impl Fn(Entry) -> bool) {
+        let mut some = false;
+        for entry in self.entries_mut() {
+            if entry.bytes() & bytes != 0 && !kept(*entry) {
+                *entry = entry.without(bytes);
+                some |= entry.bytes() == 0;
+            }
+        }
+        if some {
+            self.compact();
+        }
+    }
+
+    /// Forgets the slots' reads of some of the bytes.
+    pub(crate) fn forget_slots(&mut self, bytes: u8) {
+        for slot in self.slots() {
+            let word = Word(slot.load(Ordering::Relaxed));
+            if word == Word::EMPTY {
+                continue;
+            }
+            let without = |half: Half, bytes: u8| match half.bytes() & !bytes {
+                0 => Half::NONE,
+                rest => Half::new(half.stamp(), rest),
+            };
+            let rest = Word::new(
+                without(word.write(), bytes & 15),
+                without(word.read(), bytes >> 4),
+            );
+            slot.store(rest.0, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes slots for readers, so many that these two have different ones, and
+    /// moves reads from the list there.
+    pub(crate) fn share(&mut self, a: ThreadId, b: ThreadId, group: &Group, spare: &mut Spare) {
+        let mut slots = (slot_count(self.header().readers.load(Ordering::Relaxed)) * 2).max(4);
+        while a.index() % slots == b.index() % slots && slots < MOST_SLOTS {
+            slots *= 2;
+        }
+        let list = self.len() + 2;
+        let class = (HEADER + 8 * (slots + list))
+            .div_ceil(LINE)
+            .next_power_of_two();
+        let class = class.trailing_zeros() as usize;
+        if class >= CLASSES {
+            return;
+        }
+        let mut larger = Self {
+            number: spare.take(class),
+        };
+        larger.header().lock.lock();
+        larger.clear();
+        larger
+            .header()
+            .readers
+            .store(slots as u32 * 8 - 8, Ordering::Relaxed);
+        for slot in larger.slots() {
+            slot.store(0, Ordering::Relaxed);
+        }
+        let sync = self.header().sync.load(Ordering::Relaxed);
+        larger.header().sync.store(sync, Ordering::Relaxed);
+        larger.header().done = self.header().done;
+        let mut left = Vec::new();
+        self.each(0xff, |entry| {
+            if entry.kind() != AccessKind::Read || !larger.seat(entry) {
+                left.push(entry);
+            }
+        });
+        for entry in left {
+            larger.push(entry);
+        }
+        larger.refer(group);
+        std::mem::swap(self, &mut larger);
+        larger.retire(spare);
+    }
+
+    /// Puts a read into its thread's slot, if that is free.
+    fn seat(&self, entry: Entry) -> bool {
+        let slot = self.slot(entry.stamp().epoch().thread());
+        let word = Word(slot.load(Ordering::Relaxed));
+        let (mut first, mut second) = (word.write(), word.read());
+        for (half, part) in [
+            (&mut first, entry.bytes() & 15),
+            (&mut second, entry.bytes() >> 4),
+        ] {
+            if part == 0 {
+                continue;
+            }
+            if !half.is_none() && half.stamp() != entry.stamp() {
+                return false;
+            }
+            *half = Half::new(entry.stamp(), half.bytes() | part);
+        }
+        slot.store(Word::new(first, second).0, Ordering::Relaxed);
+        true
+    }
+
+    /// Remembers a read by a thread among other readers.
+    pub(crate) fn read(
+        &mut self,
+        chain: ThreadId,
+        stamp: Stamp,
+        bytes: u8,
+        group: &Group,
+        spare: &mut Spare,
+    ) {
+        loop {
+            let word = Word(self.slot(chain).load(Ordering::Relaxed));
+            let mut halves = [word.write(), word.read()];
+            let taken = halves
+                .iter()
+                .find(|h| !h.is_none())
+                .map(|h| h.stamp().epoch().thread());
+            if let Some(other) = taken.filter(|&other| other != chain) {
+                let before = self.slots().len();
+                self.share(chain, other, group, spare);
+                if self.slots().len() > before {
+                    continue;
+                }
+                // There are as many slots as there can be.
+                self.reserve(1, group, spare);
+                return self.add(stamp, bytes, AccessKind::Read);
+            }
+            let mut aside = [Half::NONE; 2];
+            for (i, half) in halves.iter_mut().enumerate() {
+                let part = bytes >> (4 * i) & 15;
+                if part == 0 {
+                    continue;
+                }
+                let rest = half.bytes() & !part;
+                *half = match half.stamp() == stamp {
+                    true => Half::new(stamp, half.bytes() | part),
+                    false => {
+                        if rest != 0 {
+                            aside[i] = Half::new(half.stamp(), rest);
+                        }
+                        Half::new(stamp, part)
+                    }
+                };
+            }
+            let slot = self.slot(chain);
+            slot.store(Word::new(halves[0], halves[1]).0, Ordering::Relaxed);
+            for (i, half) in aside.into_iter().enumerate() {
+                if !half.is_none() {
+                    self.reserve(1, group, spare);
+                    self.add(half.stamp(), half.bytes() << (4 * i), AccessKind::Read);
+                }
+            }
+            return;
+        }
+    }
+
+    /// The remembered accesses.
+    #[inline(always)]
+    pub(crate) fn entries(&self) -> &[Entry] {
+        // SAFETY: the cell is held; the entries are initialised up to its
+        // length.
+        unsafe { std::slice::from_raw_parts(entries(self.number).cast(), self.len()) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn entries_mut(&mut self) -> &mut [Entry] {
+        // SAFETY: as above.
+        unsafe {
+            std::slice::from_raw_parts_mut(entries(self.number).cast_mut().cast(), self.len())
+        }
+    }
+
+    /// Keeps the entries that are still about some byte.
+    pub(crate) fn compact(&mut self) {
+        let mut kept = 0;
+        let all = self.entries_mut();
+        for i in 0..all.len() {
+            if all[i].bytes() != 0 {
+                all[kept] = all[i];
+                kept += 1;
+            }
+        }
+        self.header().len.store(kept as u16, Ordering::Relaxed);
+    }
+
+    /// Adds an access; to the entry of the same, if there is one. There is room.
+    pub(crate) fn add(&mut self, stamp: Stamp, bytes: u8, kind: AccessKind) {
+        let same =
+            |e: &&mut Entry| e.stamp() == stamp && e.kind() == kind && e.candidates().is_none();
+        if let Some(entry) = self.entries_mut().iter_mut().find(same) {
+            *entry = entry.with(bytes);
+            return;
+        }
+        self.push(Entry::new(stamp, bytes, kind));
+    }
+
+    /// Adds an entry. There is room.
+    pub(crate) fn push(&mut self, entry: Entry) {
+        let len = self.len();
+        debug_assert!(len < self.capacity());
+        // SAFETY: below the capacity.
+        unsafe { (*entries(self.number).add(len)).store(entry.0, Ordering::Relaxed) };
+        self.header().len.store(len as u16 + 1, Ordering::Relaxed);
+    }
+
+    /// Makes room for `more` entries: moves to a larger cell if need be.
+    pub(crate) fn reserve(&mut self, more: usize, group: &Group, spare: &mut Spare) {
+        if self.len() + more <= self.capacity() {
+            return;
+        }
+        let class = usize::from(self.header().class) + 1;
+        if class == CLASSES {
+            // Thousands of threads read here at once. The oldest accesses go.
+            let half = self.len() / 2;
+            self.entries_mut().rotate_left(half);
+            self.header().len.store(half as u16, Ordering::Relaxed);
+            return;
+        }
+        let mut larger = Self {
+            number: spare.take(class),
+        };
+        larger.header().lock.lock();
+        larger.clear();
+        let sync = self.header().sync.load(Ordering::Relaxed);
+        larger.header().sync.store(sync, Ordering::Relaxed);
+        larger.header().done = self.header().done;
+        let readers = self.header().readers.load(Ordering::Relaxed);
+        larger.header().readers.store(readers, Ordering::Relaxed);
+        for (to, from) in larger.slots().iter().zip(self.slots()) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        for &entry in self.entries() {
+            larger.push(entry);
+        }
+        larger.refer(group);
+        std::mem::swap(self, &mut larger);
+        larger.retire(spare);
+    }
+
+    /// Lets a group refer to this cell. Only the holder of the cell it referred
+    /// to before may do that.
+    fn refer(&self, group: &Group) {
+        let reference = Word::cell(self.number);
+        group[1].store(reference.0, Ordering::Relaxed);
+        group[0].store(reference.0, Ordering::Release);
+    }
+
+    /// Gives up a cell that no group refers to.
+    fn retire(self, spare: &mut Spare) {
+        self.header().len.store(0, Ordering::Relaxed);
+        self.header().sync.store(0, Ordering::Relaxed);
+        self.header().readers.store(0, Ordering::Relaxed);
+        self.header().lock.unlock();
+        spare.give(self.number);
+    }
+
+    /// Lets the cell go; back into shadow words if these can hold it.
+    #[inline]
+    pub(crate) fn finish(self, group: &Group, spare: &mut Spare) {
+        match self.as_words() {
+            Some(words) => self.dissolve(words, group, spare),
+            None => self.header().lock.unlock(),
+        }
+    }
+
+    /// Lets the cell go.
+    pub(crate) fn unlock(self) {
+        self.header().lock.unlock();
+    }
+
+    /// Replaces the cell by plain words.
+    pub(crate) fn dissolve(self, words: [Word; 2], group: &Group, spare: &mut Spare) {
+        group[1].store(words[1].0, Ordering::Relaxed);
+        group[0].store(words[0].0, Ordering::Release);
+        self.retire(spare);
+    }
+
+    fn as_words(&self) -> Option<[Word; 2]> {
+        let header = self.header();
+        if header.done != 0 || header.sync.load(Ordering::Relaxed) != 0 || self.len() > 4 {
+            return None;
+        }
+        if self
+            .slots()
+            .iter()
+            .any(|slot| slot.load(Ordering::Relaxed) != 0)
+        {
+            return None;
+        }
+        let mut words = [[Half::NONE; 2]; 2];
+        for entry in self.entries() {
+            let read = match entry.kind() {
+                AccessKind::Write if entry.candidates().is_none() => 0,
+                AccessKind::Read => 1,
+                _ => return None,
+            };
+            for (i, word) in words.iter_mut().enumerate() {
+                let bytes = entry.bytes() >> (4 * i) & 15;
+                if bytes != 0 {
+                    if !word[read].is_none() {
+                        return None;
+                    }
+                    word[read] = Half::new(entry.stamp(), bytes);
+                }
+            }
+        }
+        Some(words.map(|[write, read]| Word::new(write, read)))
+    }
+}
+
+/// Whether accesses like this one by the same thread in the same epoch are
+/// remembered for all of these bytes: looked at without holding the cell.
+#[inline]
+pub(crate) fn covers(
+    number: u32,
+    bytes: u8,
+    group: &Group,
+    chain: ThreadId,
+    counts: impl Fn(Stamp, AccessKind) -> bool,
+) -> bool {
+    let reference = Word::cell(number);
+    // SAFETY: cells stay cells; what is read here changes under our eyes, but
+    // atomically, and is confirmed below.
+    let covered = unsafe {
+        let header = &*header(number);
+        let mut missing = bytes & !header.done;
+        let readers = header.readers.load(Ordering::Relaxed);
+        let slots = slot_count(readers);
+        if slots != 0 {
+            let mask = readers as usize / 8;
+            let word = Word((*body(number).add(chain.index() & mask)).load(Ordering::Relaxed));
+            for (half, shift) in [(word.write(), 0), (word.read(), 4)] {
+                if !half.is_none() && counts(half.stamp(), AccessKind::Read) {
+                    missing &= !(half.bytes() << shift);
+                }
+            }
+        }
+        let room = ((LINE << header.class) - HEADER) / 8;
+        let len = (header.len.load(Ordering::Relaxed) as usize)
+            .min(room.saturating_sub(slots))
+            .min(8);
+        for i in 0..len {
+            let entry = Entry((*body(number).add(slots + i)).load(Ordering::Relaxed));
+            if entry.bytes() & missing != 0 && counts(entry.stamp(), entry.kind()) {
+                missing &= !entry.bytes();
+            }
+        }
+        missing == 0
+    };
+    covered && group[0].load(Ordering::Acquire) == reference.0
+}
+
+/// Calls `each` with every stamp of a cell, for [`sweep`](crate::sweep); nobody
+/// changes cells meanwhile.
+pub(crate) fn stamps(number: u32, mut each: impl FnMut(Stamp)) {
+    let cell = Cell { number };
+    cell.each(0xff, |entry| each(entry.stamp()));
+}
+
+/// Free cells of threads that ended.
+static LEFT_OVER: crate::spin::Locked<Spare> = crate::spin::Locked::new(Spare {
+    first: [0; CLASSES],
+});
+
+/// A thread ends: others may have its free cells.
+pub(crate) fn give_back(spare: &mut Spare) {
+    LEFT_OVER.lock().absorb(spare);
+}
+
+/// The first synchronisation object of a cell that is not held.
+#[inline(always)]
+pub(crate) fn object_of(number: u32) -> u32 {
+    // SAFETY: cells stay cells, and the field is atomic.
+    unsafe { (*header(number)).sync.load(Ordering::Acquire) }
+}
+
+/// Forgets the accesses of a cell; nobody changes cells meanwhile.
+pub(crate) fn empty(number: u32) {
+    let mut cell = Cell { number };
+    cell.forget(0xff, |_| false);
+    cell.forget_slots(0xff);
+}

@@ -1,0 +1,58 @@
+//! Which detector is at work, and the way to it for everything that is not on
+//! the hot path.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::access::{self, Access};
+use crate::rule::{AccuLock, FastTrack};
+use crate::thread::Visit;
+use crate::{entry, general};
+
+/// How accesses are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Engine {
+    /// Not at all.
+    Off,
+    /// Shadow words, by FastTrack's rules.
+    FastTrack,
+    /// Shadow words, by AccuLock's.
+    AccuLock,
+    /// As events for any detector of `racehound-detect`, or for the recorder
+    /// alone.
+    General,
+}
+
+static ENGINE: AtomicU8 = AtomicU8::new(Engine::Off as u8);
+
+/// Chooses the engine.
+pub(crate) fn set(engine: Engine) {
+    ENGINE.store(engine as u8, Ordering::Relaxed);
+    match engine {
+        Engine::Off => {}
+        Engine::FastTrack => entry::set_slow_paths(entry::slow_paths::<FastTrack>()),
+        Engine::AccuLock => entry::set_slow_paths(entry::slow_paths::<AccuLock>()),
+        Engine::General => entry::set_slow_paths(general::slow_paths()),
+    }
+}
+
+/// The engine at work.
+#[inline]
+pub(crate) fn engine() -> Engine {
+    match ENGINE.load(Ordering::Relaxed) {
+        1 => Engine::FastTrack,
+        2 => Engine::AccuLock,
+        3 => Engine::General,
+        _ => Engine::Off,
+    }
+}
+
+/// An access of any size.
+pub(crate) fn range(visit: &Visit, access: &Access) {
+    match engine() {
+        Engine::Off => {}
+        Engine::FastTrack => access::range::<FastTrack>(visit, access),
+        Engine::AccuLock => access::range::<AccuLock>(visit, access),
+        Engine::General => general::range(visit, access),
+    }
+}

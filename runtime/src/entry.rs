@@ -1,0 +1,424 @@
+//! The functions that compilers call before each access and around each
+//! function: the hot path, in assembly.
+//!
+//! An access was settled before if its shadow word holds a stamp of the current
+//! epoch for all of its bytes. The test takes a dozen instructions, two loads
+//! from shadow memory's table and shadow memory, two from the thread's block, no
+//! atomic operation and no stack. Everything else is a jump: the return address
+//! goes along as the place of the access, and the slow path returns to the
+//! program directly.
+//!
+//! # The test
+//! With `half = stamp << 4 | absent` (see [`shadow`](crate::shadow)) and
+//! `floor = first stamp of the epoch << 4`, the difference `half - floor` is
+//! `(stamp - first) << 4 | absent`. Rotated right by four, `absent` gets on top:
+//! the result is below the number of stamps that may belong to the epoch if and
+//! only if the stamp does and no byte is absent.
+//!
+//! Addresses that are not a multiple of four go the slow way, so one function
+//! serves as the aligned and the unaligned entry point.
+
+use std::arch::naked_asm;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::access;
+use crate::rule::Rule;
+
+std::arch::global_asm!(
+    ".bss",
+    ".hidden __racehound_slow",
+    ".globl __racehound_slow",
+    ".type __racehound_slow, @object",
+    ".size __racehound_slow, 80",
+    ".p2align 6",
+    "__racehound_slow:",
+    ".zero 80",
+    ".text",
+);
+
+type Slow = extern "C" fn(usize, usize);
+
+unsafe extern "C" {
+    #[link_name = "__racehound_slow"]
+    static SLOW: [AtomicPtr<()>; 10];
+}
+
+/// Where accesses go that the fast path cannot settle: reads of 1, 2, 4, 8 and
+/// 16 bytes, then writes.
+pub(crate) fn set_slow_paths(paths: [Slow; 10]) {
+    for (i, path) in paths.into_iter().enumerate() {
+        // SAFETY: defined above, of that size.
+        unsafe { SLOW[i].store(path as *mut (), Ordering::Relaxed) };
+    }
+}
+
+extern "C" fn slow<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {
+    access::small::<R, SIZE, WRITE>(address, place);
+}
+
+/// The slow paths of a detector with shadow words.
+pub(crate) fn slow_paths<R: Rule>() -> [Slow; 10] {
+    [
+        slow::<R, 1, false>,
+        slow::<R, 2, false>,
+        slow::<R, 4, false>,
+        slow::<R, 8, false>,
+        slow::<R, 16, false>,
+        slow::<R, 1, true>,
+        slow::<R, 2, true>,
+        slow::<R, 4, true>,
+        slow::<R, 8, true>,
+        slow::<R, 16, true>,
+    ]
+}
+
+/// `rdx` = shadow of the four bytes around `rdi`, `rcx` = the thread's block.
+macro_rules! shadow_of_rdi {
+    () => {
+        "mov rax, rdi
+         shr rax, 32
+         lea rcx, [rip + __racehound_chunks]
+         mov rcx, qword ptr [rcx + rax * 8]
+         mov eax, edi
+         and eax, -4
+         lea rdx, [rcx + rax * 2]
+         mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]"
+    };
+}
+
+/// The same for an address that is a multiple of four.
+macro_rules! shadow_of_aligned_rdi {
+    () => {
+        "mov rax, rdi
+         shr rax, 32
+         lea rdx, [rip + __racehound_chunks]
+         mov rdx, qword ptr [rdx + rax * 8]
+         mov eax, edi
+         mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]
+         lea rdx, [rdx + rax * 2]"
+    };
+}
+
+/// Jumps to `$else` unless the halves at `$half` and at the next word are the
+/// same, of this epoch, and about all four bytes.
+macro_rules! unless_both_now {
+    ($half:literal, $next:literal, $else:literal) => {
+        concat!(
+            "mov eax, dword ptr [rdx + ",
+            $half,
+            "]
+             cmp eax, dword ptr [rdx + ",
+            $next,
+            "]
+             jne ",
+            $else,
+            "
+             sub eax, dword ptr fs:[rcx]
+             ror eax, 4
+             cmp eax, dword ptr fs:[rcx + 4]
+             jae ",
+            $else,
+            "\n"
+        )
+    };
+}
+
+/// Jumps to `$else` unless the half at `$half` is of this epoch and about all
+/// four bytes.
+macro_rules! unless_now {
+    ($half:literal, $else:literal) => {
+        concat!(
+            "mov eax, dword ptr [rdx + ",
+            $half,
+            "]
+             sub eax, dword ptr fs:[rcx]
+             ror eax, 4
+             cmp eax, dword ptr fs:[rcx + 4]
+             jae ",
+            $else,
+            "\n"
+        )
+    };
+}
+
+/// The same for the bytes in `r8d`.
+macro_rules! unless_part_now {
+    ($half:literal, $else:literal) => {
+        concat!(
+            "mov eax, dword ptr [rdx + ",
+            $half,
+            "]
+             sub eax, dword ptr fs:[rcx]
+             test eax, r8d
+             jnz ",
+            $else,
+            "
+             shr eax, 4
+             cmp eax, dword ptr fs:[rcx + 4]
+             jae ",
+            $else,
+            "\n"
+        )
+    };
+}
+
+/// Returns if the read half at `$half` is a set with a read of this epoch.
+macro_rules! return_if_in_set {
+    () => {
+        "mov eax, dword ptr [rdx + 4]
+         mov r8d, eax
+         shr r8d, 4
+         and r8d, 7
+         inc eax
+         cmp eax, dword ptr fs:[rcx + r8 * 4 + 64]
+         je 98f\n"
+    };
+}
+
+/// Leaves `rax` at the slot of this thread among the readers of the cell that
+/// the word at `rdx` refers to; jumps to `$else` if there is none.
+macro_rules! reader_or {
+    ($else:literal) => {
+        concat!(
+            "mov eax, dword ptr [rdx]
+             mov r8d, eax
+             and r8d, 15
+             cmp r8d, 15
+             jne ",
+            $else,
+            "
+             shr eax, 4
+             shl rax, 6
+             add rax, qword ptr [rip + __racehound_cells]
+             mov r8d, dword ptr [rax + 12]
+             test r8d, r8d
+             jz ",
+            $else,
+            "
+             and r8d, dword ptr fs:[rcx + 48]
+             lea rdx, [rax + r8 + 16]\n"
+        )
+    };
+}
+
+/// `r8d` = a bit for each of the `$ones` bytes at `rdi` within their word.
+macro_rules! bytes_of_rdi {
+    ($ones:literal) => {
+        concat!(
+            "mov r9, rcx
+             mov ecx, edi
+             and ecx, 3
+             mov r8d, ",
+            $ones,
+            "
+             shl r8d, cl
+             mov rcx, r9\n"
+        )
+    };
+}
+
+macro_rules! slowly {
+    ($path:literal) => {
+        concat!(
+            "99: mov rsi, qword ptr [rsp]
+             jmp qword ptr [rip + __racehound_slow + 8 * ",
+            $path,
+            "]"
+        )
+    };
+}
+
+macro_rules! entries {
+    ($($names:ident $(, $more:ident)* => $code:tt;)*) => {
+        $(
+            entries!(@one $names $code);
+            $(entries!(@one $more $code);)*
+        )*
+
+        /// All of them: what `none` turns off.
+        pub(crate) fn all() -> Vec<usize> {
+            vec![$($names as *const () as usize $(, $more as *const () as usize)*),*]
+        }
+    };
+    (@one $name:ident ($($code:tt)*)) => {
+        #[doc = concat!("`", stringify!($name), "` of the ABI.")]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub extern "C" fn $name() {
+            naked_asm!($($code)*)
+        }
+    };
+}
+
+entries! {
+    __tsan_read1, __tsan_volatile_read1 => (
+        shadow_of_rdi!(),
+        bytes_of_rdi!("1"),
+        unless_part_now!("4", "2f"),
+        "ret",
+        "2:",
+        unless_part_now!("0", "99f"),
+        "ret",
+        slowly!("0")
+    );
+    __tsan_read2, __tsan_unaligned_read2, __tsan_volatile_read2, __tsan_unaligned_volatile_read2 => (
+        "test dil, 1",
+        "jnz 99f",
+        shadow_of_rdi!(),
+        bytes_of_rdi!("3"),
+        unless_part_now!("4", "2f"),
+        "ret",
+        "2:",
+        unless_part_now!("0", "99f"),
+        "ret",
+        slowly!("1")
+    );
+    __tsan_read4, __tsan_unaligned_read4, __tsan_volatile_read4, __tsan_unaligned_volatile_read4 => (
+        "test dil, 3",
+        "jnz 99f",
+        shadow_of_aligned_rdi!(),
+        unless_now!("4", "2f"),
+        "ret",
+        "2:",
+        unless_now!("0", "3f"),
+        "ret",
+        "3:",
+        return_if_in_set!(),
+        reader_or!("99f"),
+        "mov eax, edi",
+        "and eax, 4",
+        "add rdx, rax",
+        unless_now!("0", "99f"),
+        "98: ret",
+        slowly!("2")
+    );
+    __tsan_read8, __tsan_unaligned_read8, __tsan_volatile_read8, __tsan_unaligned_volatile_read8 => (
+        "test dil, 3",
+        "jnz 99f",
+        shadow_of_aligned_rdi!(),
+        unless_both_now!("4", "12", "7f"),
+        "ret",
+        "7:",
+        unless_both_now!("0", "8", "8f"),
+        "ret",
+        "8:",
+        unless_now!("4", "2f"),
+        "3:",
+        unless_now!("12", "4f"),
+        "ret",
+        "2:",
+        unless_now!("0", "5f"),
+        "jmp 3b",
+        "4:",
+        unless_now!("8", "99f"),
+        "ret",
+        "5:",
+        "mov eax, dword ptr [rdx + 4]",
+        "cmp eax, dword ptr [rdx + 12]",
+        "jne 6f",
+        return_if_in_set!(),
+        "6:",
+        "test dil, 4",
+        "jnz 99f",
+        reader_or!("99f"),
+        unless_now!("0", "99f"),
+        unless_now!("4", "99f"),
+        "98: ret",
+        slowly!("3")
+    );
+    __tsan_vptr_read => (
+        "test dil, 3",
+        "jnz 99f",
+        shadow_of_aligned_rdi!(),
+        unless_both_now!("4", "12", "7f"),
+        "ret",
+        "7:",
+        unless_both_now!("0", "8", "99f"),
+        "ret",
+        "99: mov rsi, qword ptr [rsp]",
+        "bts rsi, 63",
+        "jmp qword ptr [rip + __racehound_slow + 24]"
+    );
+    __tsan_read16, __tsan_unaligned_read16, __tsan_volatile_read16, __tsan_unaligned_volatile_read16 => (
+        "test dil, 3",
+        "jnz 99f",
+        shadow_of_aligned_rdi!(),
+        unless_now!("4", "99f"),
+        unless_now!("12", "99f"),
+        unless_now!("20", "99f"),
+        unless_now!("28", "99f"),
+        "ret",
+        slowly!("4")
+    );
+    __tsan_write1, __tsan_volatile_write1, __tsan_read_write1, __tsan_unaligned_read_write1 => (
+        shadow_of_rdi!(),
+        bytes_of_rdi!("1"),
+        unless_part_now!("0", "99f"),
+        "ret",
+        slowly!("5")
+    );
+    __tsan_write2, __tsan_unaligned_write2, __tsan_volatile_write2, __tsan_unaligned_volatile_write2, __tsan_read_write2, __tsan_unaligned_read_write2 => (
+        "test dil, 1",
+        "jnz 99f",
+        shadow_of_rdi!(),
+        bytes_of_rdi!("3"),
+        unless_part_now!("0", "99f"),
+        "ret",
+        slowly!("6")
+    );
+    __tsan_write4, __tsan_unaligned_write4, __tsan_volatile_write4, __tsan_unaligned_volatile_write4, __tsan_read_write4, __tsan_unaligned_read_write4 => (
+        "test dil, 3",
+        "jnz 99f",
+        shadow_of_aligned_rdi!(),
+        unless_now!("0", "99f"),
+        "ret",
+        slowly!("7")
+    );
+    __tsan_write8, __tsan_unaligned_write8, __tsan_volatile_write8, __tsan_unaligned_volatile_write8, __tsan_read_write8, __tsan_unaligned_read_write8 => (
+        "test dil, 3",
+        "jnz 99f",
+        shadow_of_aligned_rdi!(),
+        unless_both_now!("0", "8", "2f"),
+        "ret",
+        "2:",
+        unless_now!("0", "99f"),
+        unless_now!("8", "99f"),
+        "ret",
+        slowly!("8")
+    );
+    __tsan_write16, __tsan_unaligned_write16, __tsan_volatile_write16, __tsan_unaligned_volatile_write16, __tsan_read_write16, __tsan_unaligned_read_write16 => (
+        "test dil, 3",
+        "jnz 99f",
+        shadow_of_aligned_rdi!(),
+        unless_now!("0", "99f"),
+        unless_now!("8", "99f"),
+        unless_now!("16", "99f"),
+        unless_now!("24", "99f"),
+        "ret",
+        slowly!("9")
+    );
+    __tsan_func_entry => (
+        "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
+        "mov rax, qword ptr fs:[rcx + 8]",
+        "test rax, rax",
+        "jz 99f",
+        "mov qword ptr [rax], rdi",
+        "mov qword ptr [rax + 8], 0",
+        "add rax, 16",
+        "mov qword ptr fs:[rcx + 8], rax",
+        "ret",
+        "99: jmp {enter}",
+        enter = sym first_call
+    );
+    __tsan_func_exit => (
+        "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
+        "sub qword ptr fs:[rcx + 8], 16",
+        "ret"
+    );
+}
+
+/// A function is entered by a thread that we have not met.
+extern "C" fn first_call(caller: usize) {
+    drop(crate::thread::Visit::begin());
+    crate::thread::push_call(caller);
+}

@@ -1,0 +1,111 @@
+//! What is to be done at the end: it knows what was known when it was asked for.
+
+use std::ffi::{c_int, c_void};
+
+use super::{Call, interpose};
+use crate::objects;
+use crate::thread::Visit;
+
+mod real {
+    use std::ffi::{c_int, c_void};
+
+    unsafe extern "C" {
+        pub(super) fn __cxa_atexit(
+            handler: super::Handler,
+            argument: *mut c_void,
+            module: *mut c_void,
+        ) -> c_int;
+        pub(super) fn on_exit(handler: super::OnExit, argument: *mut c_void) -> c_int;
+    }
+}
+
+type Plain = unsafe extern "C" fn();
+/// The C library gives the exit status as well, to who wants it.
+type Handler = unsafe extern "C" fn(*mut c_void, c_int);
+type OnExit = unsafe extern "C" fn(c_int, *mut c_void);
+
+enum Function {
+    Plain(Plain),
+    Handler(Handler, *mut c_void),
+    OnExit(OnExit, *mut c_void),
+}
+
+/// Registers a function; its address in memory stands for what it is to know.
+unsafe fn registers(
+    call: &Call,
+    function: Function,
+    real: impl FnOnce(*mut c_void) -> c_int,
+) -> c_int {
+    let boxed = {
+        let _visit = Visit::begin();
+        Box::into_raw(Box::new(function))
+    };
+    call.hands_on(boxed as usize);
+    let result = real(boxed.cast());
+    if result != 0 {
+        // SAFETY: the C library did not take it.
+        drop(unsafe { unbox(boxed) });
+    }
+    result
+}
+
+unsafe fn unbox(boxed: *mut Function) -> Function {
+    let visit = Visit::begin();
+    objects::forget(visit.thread(), boxed as usize);
+    // SAFETY: made above, and the caller's alone.
+    *unsafe { Box::from_raw(boxed) }
+}
+
+unsafe extern "C" fn handle(boxed: *mut c_void, status: c_int) {
+    if let Some(call) = Call::begin() {
+        call.learns(boxed as usize);
+    }
+    // SAFETY: what the program asked for, once.
+    unsafe {
+        match unbox(boxed.cast()) {
+            Function::Plain(function) => function(),
+            Function::Handler(function, argument) => function(argument, status),
+            Function::OnExit(function, argument) => function(status, argument),
+        }
+    }
+}
+
+unsafe extern "C" fn handle_on_exit(status: c_int, boxed: *mut c_void) {
+    // SAFETY: as above.
+    unsafe { handle(boxed, status) }
+}
+
+interpose! {
+    // The real one is a part of every module, there to tell the C library which
+    // one it is. This one stands in for the program's own.
+    fn atexit(function: Plain) -> c_int {
+        let module = std::ptr::null_mut();
+        match Call::begin() {
+            Some(call) => registers(&call, Function::Plain(function), |boxed| {
+                real::__cxa_atexit(handle, boxed, module)
+            }),
+            None => {
+                let handler = std::mem::transmute::<Plain, Handler>(function);
+                real::__cxa_atexit(handler, std::ptr::null_mut(), module)
+            }
+        }
+    }
+
+    fn __cxa_atexit(function: Handler, argument: *mut c_void, module: *mut c_void) -> c_int {
+        let Some(call) = Call::begin() else {
+            return real::__cxa_atexit(function, argument, module);
+        };
+        registers(&call, Function::Handler(function, argument), |boxed| {
+            real::__cxa_atexit(handle, boxed, module)
+        })
+    }
+
+    fn on_exit(function: OnExit, argument: *mut c_void) -> c_int {
+        let Some(call) = Call::begin() else {
+            return real::on_exit(function, argument);
+        };
+        registers(&call, Function::OnExit(function, argument), |boxed| {
+            real::on_exit(handle_on_exit, boxed)
+        })
+    }
+}

@@ -1,0 +1,403 @@
+//! Descriptors: their numbers are shared memory of a kind, and what goes through
+//! them orders threads.
+//!
+//! # Races on the number
+//! Each descriptor has eight bytes of private memory. Whatever makes it writes
+//! them, closing writes them, every other use reads them: a race there is a race
+//! of `close` with a use, or with another `close`, and is found, remembered and
+//! reported as any other. What makes a descriptor overwrites the past of its
+//! number without looking: the kernel hands a number out only after it was
+//! closed. A number that was closed and then works again was made by somebody
+//! unseen, so its past is forgotten; one that was closed and fails with `EBADF`
+//! is used after its end.
+//!
+//! # Channels
+//! What one thread writes and another reads goes through a *channel*, an address
+//! in a range of our own. Which one is found out at the first use, from what the
+//! kernel says the descriptor is:
+//! - a file, a directory or a pipe: one for each inode, so that the two ends of
+//!   a pipe, and all descriptors of a file, share it;
+//! - a socket: one for all, since the other end of a connection cannot be told,
+//!   but one for each pair made by `socketpair`;
+//! - all else (event counters, `epoll`, terminals): one each.
+//!
+//! Channels are taken from a table by hash. Two that fall together only order
+//! more than they should.
+
+use std::ffi::c_int;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustc_hash::FxHashMap;
+
+use super::{Call, Errno};
+use crate::context::Context;
+use crate::spin::Locked;
+use crate::thread::Visit;
+use crate::{memory, shadow_range};
+
+/// Descriptors that are watched: as many as systems allow a process.
+const MOST: usize = 1 << 20;
+const CHANNELS: usize = 1 << 16;
+/// The channel of all sockets. 0 is none.
+const SOCKETS: u32 = 1;
+/// The channel of names in file systems.
+const NAMES: u32 = 2;
+const FIRST: u32 = 3;
+
+/// Bytes of a slot and of a channel.
+const GRAIN: usize = 8;
+
+/// What is known of a descriptor.
+#[derive(Default)]
+struct Descriptor {
+    /// 0 if not found out yet.
+    channel: AtomicU32,
+    state: AtomicU32,
+    /// Who made it, plus one, and where.
+    thread: AtomicU32,
+    made: AtomicU32,
+}
+
+/// Made behind our back, or made and open.
+const OPEN: u32 = 0;
+const CLOSED: u32 = 1;
+
+struct Tables {
+    slots: usize,
+    channels: usize,
+    descriptors: &'static [Descriptor],
+}
+
+static TABLES: OnceLock<Tables> = OnceLock::new();
+/// One above the highest number seen.
+static HIGHEST: AtomicU32 = AtomicU32::new(0);
+/// Channels of descriptors that are alone with theirs.
+static ALONE: AtomicU32 = AtomicU32::new(0);
+
+fn tables() -> &'static Tables {
+    match TABLES.get() {
+        Some(tables) => tables,
+        None => make_tables(),
+    }
+}
+
+#[cold]
+fn make_tables() -> &'static Tables {
+    let _errno = Errno::keep();
+    // While it lasts, no signal comes and nobody forks.
+    let _visit = Visit::begin();
+    TABLES.get_or_init(|| {
+        let descriptors = memory::reserve(MOST * size_of::<Descriptor>()).cast();
+        Tables {
+            slots: memory::reserve(MOST * GRAIN) as usize,
+            channels: memory::reserve(CHANNELS * GRAIN) as usize,
+            // SAFETY: reserved for as many, and zeroes are a descriptor.
+            descriptors: unsafe { std::slice::from_raw_parts(descriptors, MOST) },
+        }
+    })
+}
+
+fn descriptor(fd: c_int) -> Option<&'static Descriptor> {
+    let number = usize::try_from(fd).ok()?;
+    let descriptor = tables().descriptors.get(number)?;
+    HIGHEST.fetch_max(number as u32 + 1, Ordering::Relaxed);
+    Some(descriptor)
+}
+
+fn slot(fd: c_int) -> *const u64 {
+    (tables().slots + fd as usize * GRAIN) as *const u64
+}
+
+/// The descriptor whose slot is at that address, who made it, and where.
+pub(crate) fn describe(address: usize) -> Option<(c_int, u32, Context)> {
+    let tables = TABLES.get()?;
+    let number = address.checked_sub(tables.slots)? / GRAIN;
+    let descriptor = tables.descriptors.get(number)?;
+    let thread = descriptor.thread.load(Ordering::Relaxed).checked_sub(1)?;
+    let made = Context(descriptor.made.load(Ordering::Relaxed));
+    Some((number as c_int, thread, made))
+}
+
+fn mix(a: u64, b: u64) -> u32 {
+    let hash = (a.rotate_left(32) ^ b).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (hash >> 32) as u32 % (CHANNELS as u32 - FIRST) + FIRST
+}
+
+/// The channel of a descriptor of which nothing is known.
+fn find_out(fd: c_int) -> u32 {
+    let _errno = Errno::keep();
+    // SAFETY: zeroes are a result like any other.
+    let mut about: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: a result of that size.
+    if unsafe { libc::fstat(fd, &raw mut about) } != 0 {
+        return 0;
+    }
+    match about.st_mode & libc::S_IFMT {
+        libc::S_IFSOCK => SOCKETS,
+        libc::S_IFREG | libc::S_IFDIR | libc::S_IFIFO | libc::S_IFBLK => {
+            mix(about.st_dev, about.st_ino)
+        }
+        _ => mix(u64::MAX, ALONE.fetch_add(1, Ordering::Relaxed).into()),
+    }
+}
+
+fn channel(fd: c_int) -> Option<usize> {
+    let descriptor = descriptor(fd)?;
+    let mut number = descriptor.channel.load(Ordering::Relaxed);
+    if number == 0 {
+        let found = find_out(fd);
+        let first =
+            descriptor
+                .channel
+                .compare_exchange(0, found, Ordering::Relaxed, Ordering::Relaxed);
+        number = first.err().unwrap_or(found);
+    }
+    (number != 0).then(|| at(number))
+}
+
+fn at(channel: u32) -> usize {
+    tables().channels + channel as usize * GRAIN
+}
+
+/// A descriptor was made.
+pub(crate) fn opened(call: &Call, fd: c_int) {
+    let Some(descriptor) = descriptor(fd) else {
+        return;
+    };
+    note(call, descriptor, 0);
+    let _errno = Errno::keep();
+    let visit = Visit::begin();
+    let thread = visit.thread();
+    if thread.ignore != 0 {
+        return shadow_range::forget(thread, slot(fd) as usize, GRAIN);
+    }
+    let stamp = thread.stamp(visit.hot(), call.place);
+    shadow_range::written(thread, slot(fd) as usize, GRAIN, stamp);
+}
+
+fn note(call: &Call, descriptor: &Descriptor, channel: u32) {
+    let visit = Visit::begin();
+    let thread = visit.thread();
+    let made = thread.context(call.place);
+    descriptor
+        .thread
+        .store(thread.number + 1, Ordering::Relaxed);
+    descriptor.made.store(made.0, Ordering::Relaxed);
+    descriptor.channel.store(channel, Ordering::Relaxed);
+    descriptor.state.store(OPEN, Ordering::Relaxed);
+}
+
+/// Two ends of one channel were made.
+pub(crate) fn opened_pair(call: &Call, fds: [c_int; 2]) {
+    let number = mix(u64::MAX, ALONE.fetch_add(1, Ordering::Relaxed).into());
+    for fd in fds {
+        opened(call, fd);
+        if let Some(descriptor) = descriptor(fd) {
+            descriptor.channel.store(number, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A descriptor was copied to a new number.
+pub(crate) fn copied(call: &Call, from: c_int, to: c_int) {
+    // Only what is known of it makes a difference between the two.
+    let same = channel(from).map(|_| known_channel(from));
+    opened(call, to);
+    if let (Some(same), Some(descriptor)) = (same, descriptor(to)) {
+        descriptor.channel.store(same, Ordering::Relaxed);
+    }
+}
+
+fn known_channel(fd: c_int) -> u32 {
+    descriptor(fd).map_or(0, |d| d.channel.load(Ordering::Relaxed))
+}
+
+/// A descriptor was copied over another. That counts as a use of its number
+/// only: to put something harmless in the place of what others still use is how
+/// careful programs close.
+pub(crate) fn replaced(call: &Call, from: c_int, to: c_int) {
+    if from == to {
+        return;
+    }
+    _ = channel(from);
+    let same = known_channel(from);
+    if let Some(descriptor) = descriptor(to) {
+        call.reads(slot(to), GRAIN);
+        note(call, descriptor, same);
+    }
+}
+
+/// A descriptor is about to be closed: afterwards the number may be another's.
+/// Whoever waits at the other end learns of it.
+pub(crate) fn closing(call: &Call, fd: c_int) {
+    let Some(descriptor) = descriptor(fd) else {
+        return;
+    };
+    if descriptor.state.load(Ordering::Relaxed) == CLOSED {
+        return;
+    }
+    if let Some(channel) = channel(fd) {
+        call.hands_on(channel);
+    } else {
+        // Not open: nothing to close.
+        return;
+    }
+    call.writes(slot(fd), GRAIN);
+    descriptor.channel.store(0, Ordering::Relaxed);
+    descriptor.state.store(CLOSED, Ordering::Relaxed);
+}
+
+/// Closes a descriptor.
+pub(crate) fn closes<R: Outcome>(call: &Call, fd: c_int, real: impl FnOnce() -> R) -> R {
+    let is_closed = |d: &&Descriptor| d.state.load(Ordering::Relaxed) == CLOSED;
+    if descriptor(fd).as_ref().is_none_or(|d| !is_closed(d)) {
+        closing(call, fd);
+        return real();
+    }
+    let result = real();
+    if descriptor(fd).as_ref().is_some_and(is_closed) {
+        match result.failed() && Errno::now() == libc::EBADF {
+            true => call.writes(slot(fd), GRAIN),
+            false => forget(fd),
+        }
+    }
+    result
+}
+
+fn forget(fd: c_int) {
+    let _errno = Errno::keep();
+    let visit = Visit::begin();
+    shadow_range::forget(visit.thread(), slot(fd) as usize, GRAIN);
+}
+
+/// All descriptors of a range are about to be closed.
+pub(crate) fn closing_range(call: &Call, first: u32, last: u32) {
+    let end = HIGHEST.load(Ordering::Relaxed);
+    for fd in first..end.min(last.saturating_add(1)) {
+        let descriptor = &tables().descriptors[fd as usize];
+        if descriptor.thread.load(Ordering::Relaxed) != 0 {
+            closing(call, fd as c_int);
+        }
+    }
+}
+
+/// What the real functions return when they fail.
+pub(crate) trait Outcome: Copy {
+    fn failed(self) -> bool;
+}
+
+impl Outcome for c_int {
+    fn failed(self) -> bool {
+        self < 0
+    }
+}
+
+impl Outcome for isize {
+    fn failed(self) -> bool {
+        self < 0
+    }
+}
+
+/// Does something with a descriptor that says nothing about what goes through.
+pub(crate) fn uses<R: Outcome>(call: &Call, fd: c_int, real: impl FnOnce() -> R) -> R {
+    let Some(descriptor) = descriptor(fd) else {
+        return real();
+    };
+    if descriptor.state.load(Ordering::Relaxed) != CLOSED {
+        call.reads(slot(fd), GRAIN);
+        return real();
+    }
+    let result = real();
+    if descriptor.state.load(Ordering::Relaxed) == CLOSED {
+        match result.failed() {
+            true if Errno::now() == libc::EBADF => call.reads(slot(fd), GRAIN),
+            true => {}
+            false => {
+                descriptor.state.store(OPEN, Ordering::Relaxed);
+                descriptor.thread.store(0, Ordering::Relaxed);
+                forget(fd);
+            }
+        }
+    }
+    result
+}
+
+/// Puts something into a descriptor.
+pub(crate) fn puts<R: Outcome>(call: &Call, fd: c_int, real: impl FnOnce() -> R) -> R {
+    uses(call, fd, || {
+        hands_on(call, fd);
+        real()
+    })
+}
+
+/// Gets something out of it.
+pub(crate) fn gets<R: Outcome>(call: &Call, fd: c_int, real: impl FnOnce() -> R) -> R {
+    let result = uses(call, fd, real);
+    if !result.failed() {
+        learns(call, fd);
+    }
+    result
+}
+
+/// Hands on what the thread knows to whoever gets something out of it.
+pub(crate) fn hands_on(call: &Call, fd: c_int) {
+    if let Some(channel) = channel(fd) {
+        call.hands_on(channel);
+    }
+}
+
+/// Learns what was handed on.
+pub(crate) fn learns(call: &Call, fd: c_int) {
+    if let Some(channel) = channel(fd) {
+        call.learns(channel);
+    }
+}
+
+/// Names of files are given, changed or taken away: whoever opens or looks for
+/// one may find out by that.
+pub(crate) fn names_change(call: &Call) {
+    call.hands_on(at(NAMES));
+}
+
+/// A name was looked for.
+pub(crate) fn name_sought(call: &Call) {
+    call.learns(at(NAMES));
+}
+
+/// A connection is offered or asked for.
+pub(crate) fn offers_connection(call: &Call) {
+    call.hands_on(at(SOCKETS));
+}
+
+/// A connection has come about.
+pub(crate) fn connected(call: &Call) {
+    call.learns(at(SOCKETS));
+}
+
+/// Which descriptor an event of an `epoll` is about, by what the program gave it
+/// to be told: a program need not read what it is told there is to read.
+static WATCHED: Locked<Option<FxHashMap<(c_int, u64), c_int>>> = Locked::new(None);
+
+/// A descriptor is watched from now on.
+pub(crate) fn watch(epoll: c_int, fd: c_int, data: u64) {
+    let _visit = Visit::begin();
+    WATCHED
+        .lock()
+        .get_or_insert_default()
+        .insert((epoll, data), fd);
+}
+
+/// A new `epoll` watches nothing.
+pub(crate) fn watch_nothing(epoll: c_int) {
+    let _visit = Visit::begin();
+    if let Some(watched) = WATCHED.lock().as_mut() {
+        watched.retain(|key, _| key.0 != epoll);
+    }
+}
+
+/// The descriptor that such an event is about.
+pub(crate) fn watched(epoll: c_int, data: u64) -> Option<c_int> {
+    let _visit = Visit::begin();
+    WATCHED.lock().as_ref()?.get(&(epoll, data)).copied()
+}

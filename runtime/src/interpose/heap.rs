@@ -1,0 +1,186 @@
+//! The heap: blocks come without a past and go with a last write.
+//!
+//! The C library allocates; we only watch. What it does to the memory between a
+//! free and the next allocation is its own business, so a new block forgets all.
+//! A block of moderate size looks written by whoever allocated it: the accesses
+//! that follow are then settled by the fast path, and whoever gets hold of the
+//! block without synchronisation is told.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use super::{AccessKind, Call, interpose};
+use crate::access::Access;
+use crate::report::{self, Misuse};
+use crate::thread::Visit;
+use crate::{blocks, detector, record, shadow_range, signals};
+
+/// Larger blocks are not marked as written.
+const MARKED: usize = 64 << 10;
+
+fn allocated(call: &Call, block: *mut c_void, size: usize) {
+    if block.is_null() {
+        return;
+    }
+    signals::unsafe_call(call.place);
+    let visit = Visit::begin();
+    let thread = visit.thread();
+    let context = thread.context(call.place);
+    blocks::insert(block as usize, size, thread.number, context);
+    if thread.ignore != 0 || size >= MARKED {
+        shadow_range::forget(thread, block as usize, size);
+    } else {
+        let stamp = thread.stamp(visit.hot(), call.place);
+        shadow_range::written(thread, block as usize, size, stamp);
+    }
+    record::alloc(thread, block as usize, size, size < MARKED, call.place);
+}
+
+fn freeing(call: &Call, block: *mut c_void) {
+    signals::unsafe_call(call.place);
+    let Some(size) = blocks::size(block as usize) else {
+        return;
+    };
+    let visit = Visit::begin();
+    let thread = visit.thread();
+    let looked_at = size.min(1 << 20);
+    detector::range(
+        &visit,
+        &Access {
+            address: block as usize,
+            size: looked_at,
+            kind: AccessKind::Write,
+            place: call.place,
+        },
+    );
+    let stamp = thread.stamp(visit.hot(), call.place);
+    match size < MARKED && thread.ignore == 0 {
+        true => shadow_range::written(thread, block as usize, size, stamp),
+        false => shadow_range::forget(thread, block as usize, size),
+    }
+    record::free(thread, block as usize, size, call.place);
+    for lock in std::mem::take(&mut thread.abandoned) {
+        report::misuse(
+            thread,
+            Misuse::DestroyLocked,
+            lock.id,
+            call.place,
+            lock.taken,
+        );
+    }
+}
+
+unsafe extern "C" {
+    fn __libc_malloc(size: usize) -> *mut c_void;
+    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+    fn __libc_realloc(block: *mut c_void, size: usize) -> *mut c_void;
+    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+    fn __libc_free(block: *mut c_void);
+}
+
+interpose! {
+    fn malloc(size: usize) -> *mut c_void {
+        let block = __libc_malloc(size);
+        if let Some(call) = Call::begin() {
+            allocated(&call, block, size);
+        }
+        block
+    }
+
+    fn calloc(count: usize, size: usize) -> *mut c_void {
+        let block = __libc_calloc(count, size);
+        if let Some(call) = Call::begin() {
+            allocated(&call, block, count.saturating_mul(size));
+        }
+        block
+    }
+
+    fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+        let Some(call) = Call::begin() else {
+            return __libc_realloc(block, size);
+        };
+        if block.is_null() {
+            let new = __libc_malloc(size);
+            allocated(&call, new, size);
+            return new;
+        }
+        if size == 0 {
+            freeing(&call, block);
+            return __libc_realloc(block, 0);
+        }
+        // A copy, so that the old block is freed by us while it is still ours.
+        let new = __libc_malloc(size);
+        if new.is_null() {
+            return new;
+        }
+        let old = blocks::size(block as usize).unwrap_or_else(|| libc::malloc_usable_size(block));
+        ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast::<u8>(), old.min(size));
+        allocated(&call, new, size);
+        freeing(&call, block);
+        __libc_free(block);
+        new
+    }
+
+    fn reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
+        match count.checked_mul(size) {
+            Some(bytes) => realloc(block, bytes),
+            None => {
+                *libc::__errno_location() = libc::ENOMEM;
+                ptr::null_mut()
+            }
+        }
+    }
+
+    fn free(block: *mut c_void) {
+        if !block.is_null() && let Some(call) = Call::begin() {
+            freeing(&call, block);
+        }
+        __libc_free(block);
+    }
+
+    fn cfree(block: *mut c_void) {
+        free(block);
+    }
+
+    fn memalign(align: usize, size: usize) -> *mut c_void {
+        let block = __libc_memalign(align, size);
+        if let Some(call) = Call::begin() {
+            allocated(&call, block, size);
+        }
+        block
+    }
+
+    fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+        let block = libc::aligned_alloc(align, size);
+        if let Some(call) = Call::begin() {
+            allocated(&call, block, size);
+        }
+        block
+    }
+
+    fn posix_memalign(block: *mut *mut c_void, align: usize, size: usize) -> c_int {
+        let result = libc::posix_memalign(block, align, size);
+        if result == 0 && let Some(call) = Call::begin() {
+            allocated(&call, *block, size);
+            call.writes(block, size_of::<*mut c_void>());
+        }
+        result
+    }
+
+    fn valloc(size: usize) -> *mut c_void {
+        let block = __libc_memalign(crate::memory::PAGE, size);
+        if let Some(call) = Call::begin() {
+            allocated(&call, block, size);
+        }
+        block
+    }
+
+    fn pvalloc(size: usize) -> *mut c_void {
+        let size = size.next_multiple_of(crate::memory::PAGE).max(crate::memory::PAGE);
+        let block = __libc_memalign(crate::memory::PAGE, size);
+        if let Some(call) = Call::begin() {
+            allocated(&call, block, size);
+        }
+        block
+    }
+}

@@ -1,0 +1,199 @@
+//! The functions of the C library that we stand in for.
+//!
+//! Each is an ordinary function under the name `__interceptor_NAME`. When the
+//! runtime is put together (see the crate `racehound-bundle`), the program's
+//! `NAME` is made to lead here, and every reference to `NAME` from within the
+//! runtime, those of Rust's standard library included, to the real one. So in
+//! these files `libc::read` is the real `read`, and nothing that the runtime
+//! does for itself comes back to it.
+//!
+//! On the way here the caller's address is noted; [`Call`] picks it up, so that
+//! stacks in reports end with the function the program called.
+
+pub(crate) mod atexit;
+pub(crate) mod barrier;
+pub(crate) mod c11;
+pub(crate) mod condition;
+pub(crate) mod descriptors;
+pub(crate) mod files;
+pub(crate) mod heap;
+pub(crate) mod jumps;
+pub(crate) mod mapping;
+pub(crate) mod misc;
+pub(crate) mod mutex;
+pub(crate) mod once;
+pub(crate) mod process;
+pub(crate) mod rwlock;
+pub(crate) mod semaphore;
+pub(crate) mod signals;
+pub(crate) mod sockets;
+pub(crate) mod streams;
+pub(crate) mod strings;
+pub(crate) mod threads;
+pub(crate) mod times;
+pub(crate) mod wide;
+
+use std::ffi::{c_char, c_int};
+use std::marker::PhantomData;
+
+use crate::access::Access;
+use crate::thread::{self, Visit};
+use crate::tls::hot;
+use crate::{detector, sync};
+
+pub(crate) use racehound_detect::AccessKind;
+
+/// Defines functions under the names by which they are put in the place of the
+/// C library's.
+macro_rules! interpose {
+    ($($(#[$note:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {
+        $(
+            $(#[$note])*
+            #[doc = concat!("Stands in for `", stringify!($name), "`.")]
+            #[unsafe(export_name = concat!("__interceptor_", stringify!($name)))]
+            pub unsafe extern "C" fn $name($($arg: $type),*) $(-> $result)? {
+                // SAFETY: the caller promises what the C library's function asks.
+                unsafe { $body }
+            }
+        )*
+    };
+}
+pub(crate) use interpose;
+
+/// A call from the program into one of these functions, while it lasts.
+pub(crate) struct Call {
+    /// The function, as a place in the program.
+    pub(crate) place: usize,
+    /// Belongs to the current thread.
+    _here: PhantomData<*mut ()>,
+}
+
+impl Call {
+    /// The call that is going on; none if the runtime itself, or the C library
+    /// on its behalf, is the caller.
+    #[inline]
+    pub(crate) fn begin() -> Option<Self> {
+        let hot = hot();
+        // SAFETY: our own block.
+        let (caller, function) = unsafe {
+            if (*hot).busy != 0 {
+                return None;
+            }
+            if (*hot).top.is_null() {
+                if !crate::is_ready() || (*hot).gone() {
+                    return None;
+                }
+                let _errno = Errno::keep();
+                drop(Visit::begin());
+            }
+            ((*hot).caller, (*hot).function)
+        };
+        thread::push_call(caller);
+        Some(Self {
+            place: function,
+            _here: PhantomData,
+        })
+    }
+
+    /// Looks at memory that the function reads on behalf of the program.
+    pub(crate) fn reads(&self, address: *const impl Sized, size: usize) {
+        self.access(address as usize, size, AccessKind::Read);
+    }
+
+    /// Looks at memory that it writes.
+    pub(crate) fn writes(&self, address: *const impl Sized, size: usize) {
+        self.access(address as usize, size, AccessKind::Write);
+    }
+
+    fn access(&self, address: usize, size: usize, kind: AccessKind) {
+        // The real function is the one to fail over such a pointer.
+        if size == 0 || address == 0 {
+            return;
+        }
+        let _errno = Errno::keep();
+        let access = Access {
+            address,
+            size,
+            kind,
+            place: self.place,
+        };
+        detector::range(&Visit::begin(), &access);
+    }
+
+    /// Looks at a string that the function reads to its end.
+    ///
+    /// # Safety
+    /// It is a string, or null.
+    pub(crate) unsafe fn reads_text(&self, text: *const c_char) {
+        if !text.is_null() {
+            // SAFETY: the caller's promise.
+            self.reads(text, unsafe { libc::strlen(text) } + 1);
+        }
+    }
+
+    /// Looks at a string that the function has written.
+    ///
+    /// # Safety
+    /// It is a string, or null.
+    pub(crate) unsafe fn writes_text(&self, text: *const c_char) {
+        if !text.is_null() {
+            // SAFETY: the caller's promise.
+            self.writes(text, unsafe { libc::strlen(text) } + 1);
+        }
+    }
+
+    /// Hands on what the thread knows to whoever learns it from there.
+    pub(crate) fn hands_on(&self, address: usize) {
+        let _errno = Errno::keep();
+        sync::post(&Visit::begin(), address, self.place);
+    }
+
+    /// Learns what was handed on there.
+    pub(crate) fn learns(&self, address: usize) {
+        let _errno = Errno::keep();
+        sync::take(&Visit::begin(), address, self.place);
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        thread::pop_call();
+    }
+}
+
+/// The file descriptor that an address of ours stands for: its number, who
+/// opened it and where.
+pub(crate) fn describe_descriptor(_address: usize) -> Option<(i32, u32, crate::context::Context)> {
+    None
+}
+
+/// The error number as the program knows it: what we do for ourselves may change
+/// it, so it is put back afterwards.
+pub(crate) struct Errno {
+    at: *mut c_int,
+    value: c_int,
+}
+
+impl Errno {
+    /// Keeps it for as long as the result lives.
+    pub(crate) fn keep() -> Self {
+        // SAFETY: the current thread's own number.
+        unsafe {
+            let at = libc::__errno_location();
+            Self { at, value: *at }
+        }
+    }
+
+    /// What it is now.
+    pub(crate) fn now() -> c_int {
+        // SAFETY: as above.
+        unsafe { *libc::__errno_location() }
+    }
+}
+
+impl Drop for Errno {
+    fn drop(&mut self) {
+        // SAFETY: kept and put back by the same thread.
+        unsafe { *self.at = self.value };
+    }
+}

@@ -1,0 +1,203 @@
+//! Threads: made, waited for, let go, and their ends.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+
+use super::{Call, interpose};
+use crate::thread::{Thread, Visit};
+use crate::{registry, shadow_range};
+
+type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// What a new thread is told.
+struct Beginning {
+    thread: Box<Thread>,
+    start: Start,
+    argument: *mut c_void,
+}
+
+extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
+    // SAFETY: made by `pthread_create` below, for us alone.
+    let beginning = unsafe { *Box::from_raw(beginning.cast::<Beginning>()) };
+    let Beginning {
+        thread,
+        start,
+        argument,
+    } = beginning;
+    registry::begin(thread);
+    {
+        let visit = Visit::begin();
+        // A stack that another thread had before has no past.
+        shadow_range::forget_stack(&visit);
+        farewell::prepare();
+    }
+    // SAFETY: what the program asked for.
+    unsafe { start(argument) }
+}
+
+/// Whether a place is in [`begin`], below everything of the program's.
+pub(crate) fn is_beginning(place: usize) -> bool {
+    /// More than the function has.
+    const LENGTH: usize = 1024;
+    let start = begin as *const () as usize;
+    (start..start + LENGTH).contains(&place)
+}
+
+interpose! {
+    fn pthread_create(
+        handle: *mut libc::pthread_t,
+        attributes: *const libc::pthread_attr_t,
+        start: Start,
+        argument: *mut c_void,
+    ) -> c_int {
+        let Some(call) = Call::begin() else {
+            let start = std::mem::transmute::<Start, extern "C" fn(*mut c_void) -> *mut c_void>(start);
+            return libc::pthread_create(handle, attributes, start, argument);
+        };
+        let mut size = 8 << 20;
+        let mut detached = 0;
+        if !attributes.is_null() {
+            libc::pthread_attr_getstacksize(attributes, &raw mut size);
+            pthread_attr_getdetachstate(attributes, &raw mut detached);
+        }
+        let beginning = {
+            let visit = Visit::begin();
+            let me = visit.thread();
+            let made = me.context(call.place);
+            let thread = registry::fork(me, made, size);
+            Box::new(Beginning { thread, start, argument })
+        };
+        let number = beginning.thread.number;
+        if detached == libc::PTHREAD_CREATE_DETACHED {
+            registry::all().threads[number as usize].detached = true;
+        }
+        let raw = Box::into_raw(beginning);
+        // The program may look at the handle only after the call, but the new
+        // thread may end before it.
+        let mut new = ptr::null_mut::<c_void>() as libc::pthread_t;
+        let result = libc::pthread_create(&raw mut new, attributes, begin, raw.cast());
+        if result == 0 {
+            registry::made(number, new as usize);
+            handle.write(new);
+        } else {
+            registry::never_began(Box::from_raw(raw).thread);
+        }
+        result
+    }
+
+    fn pthread_join(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+        joining(handle, || libc::pthread_join(handle, result))
+    }
+
+    fn pthread_tryjoin_np(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+        joining(handle, || pthread_tryjoin_np_real(handle, result))
+    }
+
+    fn pthread_timedjoin_np(
+        handle: libc::pthread_t,
+        result: *mut *mut c_void,
+        until: *const libc::timespec,
+    ) -> c_int {
+        joining(handle, || pthread_timedjoin_np_real(handle, result, until))
+    }
+
+    fn pthread_clockjoin_np(
+        handle: libc::pthread_t,
+        result: *mut *mut c_void,
+        clock: libc::clockid_t,
+        until: *const libc::timespec,
+    ) -> c_int {
+        joining(handle, || pthread_clockjoin_np_real(handle, result, clock, until))
+    }
+
+    fn pthread_detach(handle: libc::pthread_t) -> c_int {
+        if Call::begin().is_some() {
+            registry::detach(handle as usize);
+        }
+        libc::pthread_detach(handle)
+    }
+
+    fn pthread_setname_np(handle: libc::pthread_t, name: *const c_char) -> c_int {
+        if Call::begin().is_some() {
+            let number = registry::joining(handle as usize);
+            if let Some(number) = number {
+                registry::name(number, &CStr::from_ptr(name).to_string_lossy());
+            }
+        }
+        libc::pthread_setname_np(handle, name)
+    }
+}
+
+unsafe extern "C" {
+    fn pthread_attr_getdetachstate(
+        attributes: *const libc::pthread_attr_t,
+        state: *mut c_int,
+    ) -> c_int;
+    #[link_name = "pthread_tryjoin_np"]
+    fn pthread_tryjoin_np_real(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int;
+    #[link_name = "pthread_timedjoin_np"]
+    fn pthread_timedjoin_np_real(
+        handle: libc::pthread_t,
+        result: *mut *mut c_void,
+        until: *const libc::timespec,
+    ) -> c_int;
+    #[link_name = "pthread_clockjoin_np"]
+    fn pthread_clockjoin_np_real(
+        handle: libc::pthread_t,
+        result: *mut *mut c_void,
+        clock: libc::clockid_t,
+        until: *const libc::timespec,
+    ) -> c_int;
+}
+
+pub(super) unsafe fn joining(handle: libc::pthread_t, join: impl FnOnce() -> c_int) -> c_int {
+    let Some(_call) = Call::begin() else {
+        return join();
+    };
+    let number = registry::joining(handle as usize);
+    let result = join();
+    if result == 0
+        && let Some(number) = number
+    {
+        registry::joined(&Visit::begin(), number);
+    }
+    result
+}
+
+/// The end of a thread, after everything of the program's has run in it.
+pub(crate) mod farewell {
+    use std::ffi::c_void;
+    use std::sync::OnceLock;
+
+    use crate::registry;
+
+    static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+
+    /// Rounds of destructors that the C library promises.
+    const ROUNDS: usize = 4;
+
+    /// Asks to be told when the current thread ends.
+    pub(crate) fn prepare() {
+        let key = KEY.get_or_init(|| {
+            let mut key = 0;
+            // SAFETY: a new key.
+            unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) };
+            key
+        });
+        // SAFETY: the key was made.
+        unsafe { libc::pthread_setspecific(*key, ROUNDS as *const c_void) };
+    }
+
+    /// The program's own destructors run in the same rounds, so wait for the
+    /// last one.
+    unsafe extern "C" fn ended(round: *mut c_void) {
+        let left = round as usize;
+        if left > 1 {
+            let key = KEY.get().copied().unwrap_or_default();
+            // SAFETY: the key was made.
+            unsafe { libc::pthread_setspecific(key, (left - 1) as *const c_void) };
+            return;
+        }
+        registry::finish();
+    }
+}

@@ -1,0 +1,231 @@
+//! Sleeping: it orders nothing, but programs rely on it; and times told.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use super::{Call, Errno, interpose};
+use crate::thread::Visit;
+
+type Time = libc::time_t;
+
+mod real {
+    use super::Time;
+    use std::ffi::{c_char, c_int};
+
+    unsafe extern "C" {
+        pub(super) fn thrd_sleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int;
+        pub(super) fn asctime_r(time: *const libc::tm, to: *mut c_char) -> *mut c_char;
+        pub(super) fn ctime_r(time: *const Time, to: *mut c_char) -> *mut c_char;
+        pub(super) fn ftime(to: *mut [u64; 2]) -> c_int;
+        pub(super) fn timespec_get(to: *mut libc::timespec, base: c_int) -> c_int;
+    }
+}
+
+/// Sleeps. Where it slept last is told with a race that sleeping seemed to
+/// prevent.
+fn sleeps<R>(real: impl FnOnce(&Call) -> R, otherwise: impl FnOnce() -> R) -> R {
+    let Some(call) = Call::begin() else {
+        return otherwise();
+    };
+    let result = real(&call);
+    let _errno = Errno::keep();
+    let visit = Visit::begin();
+    let thread = visit.thread();
+    thread.slept = thread.context(call.place);
+    result
+}
+
+/// Writes a result of that size, if the real function succeeds.
+fn tells<T>(to: *mut T, succeeded: bool) {
+    if succeeded
+        && !to.is_null()
+        && let Some(call) = Call::begin()
+    {
+        call.writes(to, size_of::<T>());
+    }
+}
+
+/// Converts one form of time to another.
+fn converts<A, B>(from: *const A, to: *mut B) {
+    if let Some(call) = Call::begin() {
+        call.reads(from, size_of::<A>());
+        call.writes(to, size_of::<B>());
+    }
+}
+
+interpose! {
+    fn sleep(seconds: c_uint) -> c_uint {
+        sleeps(|_| libc::sleep(seconds), || libc::sleep(seconds))
+    }
+
+    fn usleep(microseconds: c_uint) -> c_int {
+        sleeps(|_| libc::usleep(microseconds), || libc::usleep(microseconds))
+    }
+
+    fn nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
+        let real = |call: &Call| {
+            call.reads(time, size_of::<libc::timespec>());
+            let result = libc::nanosleep(time, left);
+            if result != 0 && Errno::now() == libc::EINTR {
+                call.writes(left, size_of::<libc::timespec>());
+            }
+            result
+        };
+        sleeps(real, || libc::nanosleep(time, left))
+    }
+
+    fn clock_nanosleep(
+        clock: libc::clockid_t,
+        flags: c_int,
+        time: *const libc::timespec,
+        left: *mut libc::timespec,
+    ) -> c_int {
+        let real = |call: &Call| {
+            call.reads(time, size_of::<libc::timespec>());
+            let result = libc::clock_nanosleep(clock, flags, time, left);
+            if result == libc::EINTR && flags & libc::TIMER_ABSTIME == 0 {
+                call.writes(left, size_of::<libc::timespec>());
+            }
+            result
+        };
+        sleeps(real, || libc::clock_nanosleep(clock, flags, time, left))
+    }
+
+    fn thrd_sleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
+        let real = |call: &Call| {
+            call.reads(time, size_of::<libc::timespec>());
+            let result = real::thrd_sleep(time, left);
+            if result == -1 {
+                call.writes(left, size_of::<libc::timespec>());
+            }
+            result
+        };
+        sleeps(real, || real::thrd_sleep(time, left))
+    }
+
+    fn time(to: *mut Time) -> Time {
+        let now = libc::time(to);
+        tells(to, true);
+        now
+    }
+
+    fn gettimeofday(to: *mut libc::timeval, zone: *mut c_void) -> c_int {
+        let result = libc::gettimeofday(to, zone.cast());
+        tells(to, result == 0);
+        result
+    }
+
+    fn clock_gettime(clock: libc::clockid_t, to: *mut libc::timespec) -> c_int {
+        let result = libc::clock_gettime(clock, to);
+        tells(to, result == 0);
+        result
+    }
+
+    fn clock_getres(clock: libc::clockid_t, to: *mut libc::timespec) -> c_int {
+        let result = libc::clock_getres(clock, to);
+        tells(to, result == 0);
+        result
+    }
+
+    fn timespec_get(to: *mut libc::timespec, base: c_int) -> c_int {
+        let result = real::timespec_get(to, base);
+        tells(to, result != 0);
+        result
+    }
+
+    fn ftime(to: *mut [u64; 2]) -> c_int {
+        let result = real::ftime(to);
+        tells(to, result == 0);
+        result
+    }
+
+    fn times(to: *mut libc::tms) -> libc::clock_t {
+        let result = libc::times(to);
+        tells(to, result != -1);
+        result
+    }
+
+    fn getitimer(which: c_int, to: *mut libc::itimerval) -> c_int {
+        let result = libc::getitimer(which as _, to);
+        tells(to, result == 0);
+        result
+    }
+
+    fn setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int {
+        if let Some(call) = Call::begin() {
+            call.reads(new, size_of::<libc::itimerval>());
+        }
+        let result = libc::setitimer(which as _, new, old);
+        tells(old, result == 0);
+        result
+    }
+
+    fn localtime_r(time: *const Time, to: *mut libc::tm) -> *mut libc::tm {
+        let result = libc::localtime_r(time, to);
+        if !result.is_null() {
+            converts(time, to);
+        }
+        result
+    }
+
+    fn gmtime_r(time: *const Time, to: *mut libc::tm) -> *mut libc::tm {
+        let result = libc::gmtime_r(time, to);
+        if !result.is_null() {
+            converts(time, to);
+        }
+        result
+    }
+
+    // The results of these are in memory of the C library that all threads share:
+    // who is given it reads it, and every call writes it.
+    fn localtime(time: *const Time) -> *mut libc::tm {
+        let result = libc::localtime(time);
+        if !result.is_null() {
+            converts(time, result);
+        }
+        result
+    }
+
+    fn gmtime(time: *const Time) -> *mut libc::tm {
+        let result = libc::gmtime(time);
+        if !result.is_null() {
+            converts(time, result);
+        }
+        result
+    }
+
+    fn mktime(time: *mut libc::tm) -> Time {
+        let result = libc::mktime(time);
+        tells(time, result != -1);
+        result
+    }
+
+    fn ctime_r(time: *const Time, to: *mut c_char) -> *mut c_char {
+        let result = real::ctime_r(time, to);
+        if let Some(call) = Call::begin() {
+            call.reads(time, size_of::<Time>());
+            call.writes_text(result);
+        }
+        result
+    }
+
+    fn asctime_r(time: *const libc::tm, to: *mut c_char) -> *mut c_char {
+        let result = real::asctime_r(time, to);
+        if let Some(call) = Call::begin() {
+            call.reads(time, size_of::<libc::tm>());
+            call.writes_text(result);
+        }
+        result
+    }
+
+    fn strftime(to: *mut c_char, room: usize, format: *const c_char, time: *const libc::tm) -> usize {
+        let length = libc::strftime(to, room, format, time);
+        if let Some(call) = Call::begin() {
+            call.reads_text(format);
+            call.reads(time, size_of::<libc::tm>());
+            if length > 0 {
+                call.writes(to, length + 1);
+            }
+        }
+        length
+    }
+}

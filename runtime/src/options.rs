@@ -1,0 +1,328 @@
+//! What the user asked for: `TSAN_OPTIONS` and `RACEHOUND_OPTIONS`.
+//!
+//! Both have the same form, `name=value` separated by colons, commas or spaces,
+//! and the same names. The program's own defaults come first, then TSan's
+//! variable, then ours. A name that nobody knows is named in a warning; those
+//! of TSan's that make no sense here are accepted in silence.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use racehound_detect::order::Order;
+
+use crate::detector::Engine;
+use crate::{hooks, output};
+
+macro_rules! options {
+    ($($(#[$note:meta])* $name:ident: $type:ty = $default:expr;)*) => {
+        /// The options.
+        #[derive(Clone, Debug)]
+        pub(crate) struct Options {
+            $($(#[$note])* pub(crate) $name: $type,)*
+        }
+
+        impl Default for Options {
+            fn default() -> Self {
+                Self { $($name: $default,)* }
+            }
+        }
+
+        impl Options {
+            fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
+                match name {
+                    $(stringify!($name) => {
+                        self.$name = <$type as Value>::read(value).ok_or(Problem::Value)?;
+                        Ok(())
+                    })*
+                    _ => Err(Problem::Name),
+                }
+            }
+
+            fn help() -> Vec<(&'static str, String)> {
+                let defaults = Self::default();
+                vec![$((stringify!($name), format!("{:?}", defaults.$name)),)*]
+            }
+        }
+    };
+}
+
+enum Problem {
+    Name,
+    Value,
+}
+
+/// What an option's value can be.
+trait Value: Sized {
+    fn read(text: &str) -> Option<Self>;
+}
+
+impl Value for bool {
+    fn read(text: &str) -> Option<Self> {
+        match text {
+            "0" | "no" | "false" => Some(false),
+            "1" | "yes" | "true" => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl Value for i32 {
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
+impl Value for String {
+    fn read(text: &str) -> Option<Self> {
+        Some(text.to_owned())
+    }
+}
+
+options! {
+    /// Which detector looks on.
+    detector: String = "fasttrack".to_owned();
+    /// Where to write a trace.
+    record: String = String::new();
+    /// Where to write findings, one JSON object a line.
+    findings: String = String::new();
+    /// Exit code if there were reports.
+    exitcode: i32 = 66;
+    /// Stop at the first report.
+    halt_on_error: bool = false;
+    /// File of suppressions.
+    suppressions: String = String::new();
+    /// Say which suppressions were used.
+    print_suppressions: bool = true;
+    /// Where reports go, with the process id appended.
+    log_path: String = String::new();
+    /// Report at all.
+    report_bugs: bool = true;
+    /// Report two accesses only once for each pair of stacks.
+    suppress_equal_stacks: bool = true;
+    /// Report each address only once.
+    suppress_equal_addresses: bool = true;
+    /// Report wrong use of locks.
+    report_mutex_bugs: bool = true;
+    /// Report the destruction of a locked mutex.
+    report_destroy_locked: bool = true;
+    /// Report threads that are neither joined nor detached.
+    report_thread_leaks: bool = true;
+    /// Report calls in signal handlers that are not safe there.
+    report_signal_unsafe: bool = true;
+    /// Report races between atomic and plain accesses.
+    report_atomic_races: bool = true;
+    /// Look for circles in the order of locks.
+    detect_deadlocks: bool = true;
+    /// Tell where the first of two locks was taken as well.
+    second_deadlock_stack: bool = false;
+    /// Take every atomic operation for the strongest.
+    force_seq_cst_atomics: bool = false;
+    /// Ignore accesses that the C library makes for others than instrumented code.
+    ignore_noninstrumented_modules: bool = false;
+    /// Ignore what interposed functions do to memory.
+    ignore_interceptors_accesses: bool = false;
+    /// Wait that long before the process ends, in milliseconds.
+    atexit_sleep_ms: i32 = 1000;
+    /// Abort instead of exiting.
+    abort_on_error: bool = false;
+    /// Show the module and the address in it.
+    print_module_map: i32 = 0;
+    /// Begin of paths that is not shown.
+    strip_path_prefix: String = String::new();
+    /// The verbosity of the runtime.
+    verbosity: i32 = 0;
+    /// What the handler of a signal finds in the child of a fork.
+    die_after_fork: bool = false;
+    /// List the options.
+    help: bool = false;
+    /// Make calls to exit wait for handlers.
+    allow_addr2line: bool = false;
+    /// Report signal handlers that change errno.
+    check_errno: bool = true;
+}
+
+/// TSan's options that have no meaning here: there is no history to be sized, no
+/// symbolizer to be found, no memory to be flushed.
+const MEANINGLESS: [&str; 24] = [
+    "history_size",
+    "memory_limit_mb",
+    "flush_memory_ms",
+    "flush_symbolizer_ms",
+    "stop_on_start",
+    "io_sync",
+    "symbolize",
+    "external_symbolizer_path",
+    "stack_trace_format",
+    "color",
+    "fast_unwind_on_fatal",
+    "handle_segv",
+    "handle_abort",
+    "handle_sigbus",
+    "handle_sigfpe",
+    "handle_sigill",
+    "intercept_send",
+    "legacy_pthread_cond",
+    "malloc_context_size",
+    "allocator_may_return_null",
+    "shared_ptr_interceptor",
+    "running_on_valgrind",
+    "profile_memory",
+    "print_benign",
+];
+
+static OPTIONS: OnceLock<Parsed> = OnceLock::new();
+
+/// The options, and what follows from them.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    options: Options,
+    pub(crate) engine: Engine,
+    /// Report every pair of places, not only the first for each location.
+    pub(crate) all_pairs: bool,
+}
+
+impl std::ops::Deref for Parsed {
+    type Target = Options;
+    fn deref(&self) -> &Options {
+        &self.options
+    }
+}
+
+/// The options.
+#[inline]
+pub(crate) fn get() -> &'static Parsed {
+    OPTIONS.get_or_init(read)
+}
+
+impl Parsed {
+    /// Which operations order threads for the detector.
+    pub(crate) fn order(&self) -> Order {
+        match self.engine {
+            Engine::Off | Engine::FastTrack => Order::HappensBefore,
+            Engine::AccuLock => Order::WithoutLocks,
+            Engine::General => Order::Nothing,
+        }
+    }
+}
+
+fn read() -> Parsed {
+    let mut options = Options::default();
+    let mut problems = Vec::new();
+    if let Some(text) = hooks::default_options() {
+        parse(&mut options, &text, "__tsan_default_options", &mut problems);
+    }
+    for variable in ["TSAN_OPTIONS", "RACEHOUND_OPTIONS"] {
+        if let Ok(text) = std::env::var(variable) {
+            parse(&mut options, &text, variable, &mut problems);
+        }
+    }
+    let engine = match options.detector.as_str() {
+        // What is recorded is what is looked at.
+        _ if !options.record.is_empty() => Engine::General,
+        "none" => Engine::Off,
+        "fasttrack" => Engine::FastTrack,
+        "acculock" => Engine::AccuLock,
+        _ => Engine::General,
+    };
+    let all_pairs = !options.suppress_equal_addresses;
+    let help = options.help;
+    let parsed = Parsed {
+        options,
+        engine,
+        all_pairs,
+    };
+    if help {
+        let mut text = String::from("Available flags for Racehound:\n");
+        for (name, default) in Options::help() {
+            text.push_str(&format!("  {name} (default: {default})\n"));
+        }
+        to_stderr(&text);
+    }
+    for problem in problems {
+        to_stderr(&problem);
+    }
+    parsed
+}
+
+/// Before the options are known, reports have no other place.
+fn to_stderr(text: &str) {
+    // SAFETY: a buffer of that length.
+    unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
+}
+
+fn parse(options: &mut Options, text: &str, from: &str, problems: &mut Vec<String>) {
+    for (name, value) in settings(text) {
+        match options.set(name, value) {
+            Ok(()) => {}
+            Err(Problem::Name) if MEANINGLESS.contains(&name) => {}
+            Err(Problem::Name) => {
+                problems.push(format!("racehound: {from}: there is no option '{name}'\n"));
+            }
+            Err(Problem::Value) => problems.push(format!(
+                "racehound: {from}: '{value}' is no value for the option '{name}'\n"
+            )),
+        }
+    }
+}
+
+/// `name=value` for each setting of a text. Values may be quoted.
+fn settings(text: &str) -> Vec<(&str, &str)> {
+    let is_separator = |c: char| matches!(c, ':' | ',' | ' ' | '\n' | '\t' | '\r');
+    let mut settings = Vec::new();
+    let mut rest = text.trim_start_matches(is_separator);
+    while !rest.is_empty() {
+        let Some(equals) = rest.find('=') else {
+            let end = rest.find(is_separator).unwrap_or(rest.len());
+            settings.push((&rest[..end], ""));
+            rest = rest[end..].trim_start_matches(is_separator);
+            continue;
+        };
+        let (name, after) = (&rest[..equals], &rest[equals + 1..]);
+        let (value, left) = match after.chars().next() {
+            Some(quote @ ('"' | '\'')) => match after[1..].find(quote) {
+                Some(end) => (&after[1..=end], &after[end + 2..]),
+                None => (&after[1..], ""),
+            },
+            _ => {
+                let end = after.find(is_separator).unwrap_or(after.len());
+                (&after[..end], &after[end..])
+            }
+        };
+        settings.push((name, value));
+        rest = left.trim_start_matches(is_separator);
+    }
+    settings
+}
+
+/// A file that may be named relative to the program's.
+pub(crate) fn relative_to_program(path: &str) -> PathBuf {
+    let as_given = PathBuf::from(path);
+    if as_given.exists() || as_given.is_absolute() {
+        return as_given;
+    }
+    match std::env::current_exe() {
+        Ok(program) => program.with_file_name(path),
+        Err(_) => as_given,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::settings;
+
+    #[test]
+    fn settings_are_told_apart() {
+        assert_eq!(
+            settings("a=1:b=x,c='p q':d=\"/a:b\" e=5"),
+            [
+                ("a", "1"),
+                ("b", "x"),
+                ("c", "p q"),
+                ("d", "/a:b"),
+                ("e", "5")
+            ]
+        );
+        assert_eq!(settings(""), []);
+        assert_eq!(settings("::a=1::"), [("a", "1")]);
+    }
+}

@@ -1,0 +1,74 @@
+//! The table of functions that we stand in for, and where the real ones are.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// One of them. The table is written by the build of `racehound-bundle`.
+#[repr(C)]
+struct Function {
+    name: *const c_char,
+    /// The version to ask for, if any.
+    version: *const c_char,
+    /// The place in stacks that stands for the function.
+    place: usize,
+    real: AtomicUsize,
+    stand_in: AtomicUsize,
+}
+
+unsafe extern "C" {
+    static __racehound_functions: Function;
+}
+
+fn functions() -> impl Iterator<Item = &'static Function> {
+    let mut at = &raw const __racehound_functions;
+    std::iter::from_fn(move || {
+        // SAFETY: the table ends with an entry without a name.
+        let function = unsafe { &*at };
+        // SAFETY: as above.
+        at = unsafe { at.add(1) };
+        (!function.name.is_null()).then_some(function)
+    })
+}
+
+/// Finds the real function with that number, at its first call.
+#[unsafe(no_mangle)]
+extern "C" fn __racehound_resolve(number: usize) -> usize {
+    // SAFETY: called with numbers of the table.
+    let function = unsafe { &*(&raw const __racehound_functions).add(number) };
+    let real = find(function);
+    if real.is_null() {
+        // SAFETY: names are C strings.
+        let name = unsafe { CStr::from_ptr(function.name) };
+        crate::fatal(&format!("the C library has no {}", name.to_string_lossy()));
+    }
+    function.real.store(real as usize, Ordering::Relaxed);
+    real as usize
+}
+
+/// Calls nothing that may need to be found itself.
+fn find(function: &Function) -> *mut c_void {
+    // SAFETY: both are C strings.
+    unsafe {
+        match function.version.is_null() {
+            true => libc::dlsym(libc::RTLD_NEXT, function.name),
+            false => libc::dlvsym(libc::RTLD_NEXT, function.name, function.version),
+        }
+    }
+}
+
+/// Steps aside: the program calls the real functions from now on.
+pub(crate) fn step_aside() {
+    for function in functions() {
+        let real = find(function);
+        if !real.is_null() {
+            function.stand_in.store(real as usize, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The name of the function at a place of ours.
+pub(crate) fn name_at(place: usize) -> Option<&'static str> {
+    let function = functions().find(|f| f.place == place)?;
+    // SAFETY: names are C strings that stay.
+    unsafe { CStr::from_ptr(function.name) }.to_str().ok()
+}

@@ -1,0 +1,426 @@
+//! All threads there are and were: who made them, what became of them, and what
+//! they knew in the end.
+
+use std::collections::VecDeque;
+
+use racehound_detect::clock::Epoch;
+use racehound_detect::order::ThreadCell;
+use racehound_trace::ThreadId;
+use rustc_hash::FxHashMap;
+
+use crate::context::Context;
+use crate::options;
+use crate::spin::{Guard, Locked};
+use crate::thread::{Thread, Visit};
+use crate::tls::{Hot, hot};
+
+/// What reports say of a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Info {
+    pub(crate) number: u32,
+    pub(crate) name: String,
+    /// Who made it, and where.
+    pub(crate) parent: Option<u32>,
+    pub(crate) made: Context,
+    pub(crate) os_id: i32,
+    pub(crate) finished: bool,
+    pub(crate) detached: bool,
+    pub(crate) joined: bool,
+    /// Its path in the tree of threads: `0.2` is the main thread's second.
+    pub(crate) path: String,
+    children: u32,
+    /// Which child of its maker it is, from 1.
+    pub(crate) ordinal: u32,
+    handle: usize,
+    /// What it knew at its end, for whoever joins it.
+    last: Option<Box<ThreadCell>>,
+    /// Where it is in thread-local storage while it runs.
+    pub(crate) hot: usize,
+    pub(crate) stack: (usize, usize),
+    /// Thread-local storage within the stack.
+    pub(crate) tls: std::ops::Range<usize>,
+    /// Where it slept last.
+    slept: Context,
+}
+
+/// A line of threads of which each knew all of its predecessor: they share one
+/// entry in every clock.
+struct Chain {
+    id: ThreadId,
+    last: Epoch,
+}
+
+#[derive(Default)]
+pub(crate) struct Registry {
+    pub(crate) threads: Vec<Info>,
+    by_handle: FxHashMap<usize, u32>,
+    chains: VecDeque<Chain>,
+    chains_made: u32,
+}
+
+static REGISTRY: Locked<Option<Registry>> = Locked::new(None);
+
+pub(crate) struct All(Guard<'static, Option<Registry>>);
+
+impl std::ops::Deref for All {
+    type Target = Registry;
+    fn deref(&self) -> &Registry {
+        self.0.as_ref().expect("set when it was locked")
+    }
+}
+
+impl std::ops::DerefMut for All {
+    fn deref_mut(&mut self) -> &mut Registry {
+        self.0.as_mut().expect("set when it was locked")
+    }
+}
+
+/// All threads.
+pub(crate) fn all() -> All {
+    let mut guard = REGISTRY.lock();
+    guard.get_or_insert_default();
+    All(guard)
+}
+
+/// The lock over it, to be held over a fork.
+pub(crate) fn guard() -> &'static crate::spin::Spin {
+    REGISTRY.raw()
+}
+
+/// Chains that wait for somebody who knows them; beyond, the oldest is given to
+/// whoever comes: a thread that ended long ago and was never heard of again.
+const WAITING_CHAINS: usize = 256;
+
+impl Registry {
+    /// A clock for a new thread whose maker has this one.
+    fn chain(&mut self, maker: Option<&ThreadCell>) -> ThreadCell {
+        let known =
+            maker.and_then(|maker| self.chains.iter().position(|c| maker.clock.knows(c.last)));
+        let at = match known {
+            None if self.chains.len() > WAITING_CHAINS => Some(0),
+            other => other,
+        };
+        match at.and_then(|at| self.chains.remove(at)) {
+            Some(chain) => {
+                let mut cell = ThreadCell::new(chain.id);
+                cell.clock.set_epoch(chain.last.after(1));
+                cell
+            }
+            None => {
+                self.chains_made += 1;
+                ThreadCell::new(ThreadId(self.chains_made - 1))
+            }
+        }
+    }
+
+    fn add(&mut self, parent: Option<u32>, made: Context) -> u32 {
+        let number = self.threads.len() as u32;
+        let (path, ordinal) = match parent {
+            None if number == 0 => ("0".to_owned(), 0),
+            None => (format!("?.{number}"), number),
+            Some(parent) => {
+                let parent = &mut self.threads[parent as usize];
+                parent.children += 1;
+                (
+                    format!("{}.{}", parent.path, parent.children),
+                    parent.children,
+                )
+            }
+        };
+        self.threads.push(Info {
+            number,
+            name: String::new(),
+            parent,
+            made,
+            os_id: 0,
+            finished: false,
+            detached: false,
+            joined: false,
+            path,
+            children: 0,
+            ordinal,
+            handle: 0,
+            last: None,
+            hot: 0,
+            stack: (0, 0),
+            tls: 0..0,
+            slept: Context::UNKNOWN,
+        });
+        number
+    }
+
+    pub(crate) fn by_handle(&self, handle: usize) -> Option<u32> {
+        self.by_handle.get(&handle).copied()
+    }
+
+    fn retire(&mut self, number: u32) {
+        let info = &mut self.threads[number as usize];
+        if let Some(last) = info.last.take() {
+            let epoch = last.epoch();
+            self.chains.push_back(Chain {
+                id: epoch.thread(),
+                last: epoch,
+            });
+        }
+    }
+}
+
+/// A thread is about to be made by the current one.
+pub(crate) fn fork(thread: &mut Thread, made: Context, stack: usize) -> Box<Thread> {
+    let order = options::get().order();
+    let parent = thread.number;
+    let (number, mut clock) = {
+        let mut all = all();
+        thread.clock.clock.set_epoch(thread.now());
+        let clock = all.chain(Some(&thread.clock));
+        (all.add(Some(parent), made), clock)
+    };
+    thread.synchronise(|sync, t| sync.fork(t, &mut clock));
+    crate::record::fork(thread, number);
+    let mut child = Thread::new(number, clock, order, stack);
+    child.ignore = thread.ignore;
+    child.ignore_sync = thread.ignore_sync;
+    child
+}
+
+/// The thread could not be made.
+pub(crate) fn never_began(child: Box<Thread>) {
+    let mut all = all();
+    let number = child.number;
+    let info = &mut all.threads[number as usize];
+    info.finished = true;
+    info.joined = true;
+    info.last = Some(Box::new(child.clock));
+    all.retire(number);
+}
+
+/// The current processor thread becomes the thread that was made for it.
+pub(crate) fn begin(mut thread: Box<Thread>) {
+    // What the C library does for us here is not the program's doing.
+    // SAFETY: our own block.
+    unsafe { (*hot()).busy += 1 };
+    // SAFETY: both ask for who we are.
+    let (handle, os_id) = unsafe { (libc::pthread_self() as usize, libc::gettid()) };
+    let stack = crate::stack::extent();
+    thread.extent = stack.clone();
+    register(thread.number, handle, os_id, &stack);
+    let bottom = thread.frames.bottom();
+    // SAFETY: it is current nowhere yet.
+    unsafe {
+        Box::leak(thread).enter(bottom);
+        (*hot()).busy -= 1;
+    }
+}
+
+/// Notes what is known of a thread that runs.
+fn register(number: u32, handle: usize, os_id: i32, stack: &std::ops::Range<usize>) {
+    let mut all = all();
+    all.by_handle.insert(handle, number);
+    let info = &mut all.threads[number as usize];
+    info.handle = handle;
+    info.os_id = os_id;
+    info.hot = hot() as usize;
+    info.stack = (stack.start, stack.end);
+    // The C library keeps the thread's own data at the end of its stack.
+    let tls_end = handle + crate::stack::DESCRIPTOR;
+    if number != 0 && stack.contains(&handle) {
+        info.tls = crate::stack::tls_start()..tls_end;
+    }
+}
+
+/// The maker knows its handle now, perhaps before the thread itself does.
+pub(crate) fn made(number: u32, handle: usize) {
+    let mut all = all();
+    let info = &all.threads[number as usize];
+    if !info.finished && info.handle == 0 {
+        all.by_handle.insert(handle, number);
+    }
+}
+
+/// Introduces a thread that nobody has announced: the main thread, or one that
+/// a library made behind our back.
+#[cold]
+pub(crate) fn introduce() {
+    crate::init();
+    if !unsafe { (*hot()).thread }.is_null() {
+        return;
+    }
+    let order = options::get().order();
+    let (number, clock) = {
+        let mut all = all();
+        let clock = all.chain(None);
+        (all.add(None, Context::UNKNOWN), clock)
+    };
+    let stack = crate::stack::extent();
+    begin(Thread::new(number, clock, order, stack.len()));
+}
+
+/// The current thread ends.
+pub(crate) fn finish() {
+    let hot: *mut Hot = hot();
+    // SAFETY: our own block; nobody else has the thread.
+    let mut thread = unsafe {
+        let thread = std::mem::replace(&mut (*hot).thread, std::ptr::null_mut());
+        if thread.is_null() {
+            return;
+        }
+        (*hot).top = std::ptr::null_mut();
+        (*hot).floor = 0;
+        (*hot).span = 0;
+        Box::from_raw(thread)
+    };
+    thread.clock.clock.set_epoch(thread.now());
+    crate::record::end(&mut thread);
+    crate::cell::give_back(&mut thread.spare);
+    let mut all = all();
+    let number = thread.number;
+    let info = &mut all.threads[number as usize];
+    info.finished = true;
+    info.hot = 0;
+    info.last = Some(Box::new(thread.clock.clone()));
+    if info.detached {
+        let handle = info.handle;
+        all.by_handle.remove(&handle);
+        all.retire(number);
+    }
+}
+
+/// The thread that belongs to a handle, before it is joined: afterwards the
+/// handle may be another's.
+pub(crate) fn joining(handle: usize) -> Option<u32> {
+    all().by_handle(handle)
+}
+
+/// The current thread has waited for the end of another one.
+pub(crate) fn joined(visit: &Visit, number: u32) {
+    let thread = visit.thread();
+    let last = {
+        let mut all = all();
+        let handle = all.threads[number as usize].handle;
+        all.by_handle.remove(&handle);
+        let info = &mut all.threads[number as usize];
+        info.joined = true;
+        info.last.clone()
+    };
+    if let Some(last) = last {
+        thread.synchronise(|sync, t| sync.join(t, &last));
+    }
+    crate::record::join(thread, number);
+    all().retire(number);
+}
+
+/// Nobody will wait for the end of that thread.
+pub(crate) fn detach(handle: usize) {
+    let mut all = all();
+    let Some(number) = all.by_handle(handle) else {
+        return;
+    };
+    all.threads[number as usize].detached = true;
+    if all.threads[number as usize].finished {
+        all.by_handle.remove(&handle);
+        all.retire(number);
+    }
+}
+
+/// Gives a thread a name.
+pub(crate) fn name(number: u32, name: &str) {
+    name.clone_into(&mut all().threads[number as usize].name);
+}
+
+/// In the child of a fork only the current thread goes on.
+pub(crate) fn only_me(thread: &Thread) {
+    let mut all = all();
+    for info in &mut all.threads {
+        if info.number != thread.number && !info.finished {
+            info.finished = true;
+            info.joined = true;
+            info.hot = 0;
+        }
+    }
+    FORKED.store(true, std::sync::atomic::Ordering::Relaxed);
+    // SAFETY: asks who we are.
+    all.threads[thread.number as usize].os_id = unsafe { libc::gettid() };
+}
+
+/// What is known of a thread.
+pub(crate) fn info(number: u32) -> Option<Info> {
+    all().threads.get(number as usize).cloned()
+}
+
+/// Whose stack an address is in; true if it is in what the C library keeps at
+/// its end, that is thread-local storage.
+pub(crate) fn whose_stack(address: usize) -> Option<(u32, bool)> {
+    let all = all();
+    let of = |info: &&Info| (info.stack.0..info.stack.1).contains(&address);
+    let info = all.threads.iter().rev().find(of)?;
+    Some((info.number, info.tls.contains(&address)))
+}
+
+/// Where a thread has slept, if it has done so since its last synchronisation.
+pub(crate) fn slept(number: u32) -> Option<Context> {
+    let slept = all().threads.get(number as usize)?.slept;
+    (slept != Context::UNKNOWN).then_some(slept)
+}
+
+/// Notes where a thread sleeps.
+pub(crate) fn note_sleep(number: u32, context: Context) {
+    if let Some(info) = all().threads.get_mut(number as usize) {
+        info.slept = context;
+    }
+}
+
+/// Whether threads other than the current one run.
+pub(crate) fn others_run() -> bool {
+    all().threads.iter().filter(|info| !info.finished).count() > 1
+}
+
+/// Whether this process was forked off another one.
+pub(crate) fn is_forked() -> bool {
+    FORKED.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+static FORKED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// Threads that nobody waited for, one for each place where they were made, and
+/// how many.
+pub(crate) fn leaks() -> Vec<(u32, usize)> {
+    let mut places: Vec<(Context, u32, usize)> = Vec::new();
+    let all = all();
+    let leaked =
+        |info: &&Info| info.number != 0 && !info.detached && !info.joined && info.parent.is_some();
+    for info in all.threads.iter().filter(leaked) {
+        match places.iter_mut().find(|(made, ..)| *made == info.made) {
+            Some((_, _, count)) => *count += 1,
+            None => places.push((info.made, info.number, 1)),
+        }
+    }
+    places
+        .into_iter()
+        .map(|(_, number, count)| (number, count))
+        .collect()
+}
+
+/// Whether a thread with another block than `me` is in the runtime.
+pub(crate) fn any_busy(me: usize) -> bool {
+    let all = all();
+    let blocks = all.threads.iter().rev().map(|info| info.hot);
+    blocks.filter(|&hot| hot != 0 && hot != me).any(|hot| {
+        // SAFETY: the thread has not ended, and cannot while we hold the lock.
+        unsafe { (&raw const (*(hot as *const Hot)).busy).read_volatile() != 0 }
+    })
+}
+
+/// Calls `each` with every running thread; all but the current one are out of
+/// the runtime.
+pub(crate) fn each_thread(mut each: impl FnMut(&mut Thread)) {
+    let all = all();
+    for info in all.threads.iter().filter(|info| info.hot != 0) {
+        // SAFETY: as above; and who is out of the runtime does not touch it.
+        unsafe {
+            let thread = (*(info.hot as *const Hot)).thread;
+            if !thread.is_null() {
+                each(&mut *thread);
+            }
+        }
+    }
+}

@@ -1,0 +1,624 @@
+//! What is found, told: collected from the tables while it is fresh, put into
+//! words, checked against suppressions, and written in one piece.
+
+mod modules;
+mod suppress;
+mod symbols;
+mod text;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use racehound_detect::offline::{Side, Warning};
+use racehound_detect::{AccessKind, Reason};
+use racehound_trace::Mode;
+use rustc_hash::FxHashSet;
+
+use crate::context::Context;
+use crate::locks::{self, LocksId};
+use crate::stamp::Stamp;
+use crate::thread::Thread;
+use crate::{blocks, objects, options, output, real, registry};
+
+pub(crate) use suppress::Suppressions;
+pub(crate) use symbols::{Line, Symbols};
+
+/// A race, as it was found.
+pub(crate) struct Race {
+    pub(crate) address: usize,
+    pub(crate) size: usize,
+    pub(crate) access_address: usize,
+    pub(crate) access_size: usize,
+    pub(crate) now: (Stamp, AccessKind),
+    pub(crate) before: (Stamp, AccessKind),
+    pub(crate) before_bytes: (usize, u8),
+    pub(crate) reason: Reason,
+}
+
+/// A lock that is used wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Misuse {
+    DestroyLocked,
+    Destroyed,
+    DoubleLock,
+    UnlockUnlocked,
+    ReadLockOfWriteLocked,
+    ReadUnlockOfWriteLocked,
+}
+
+/// What sort of bug is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Race,
+    VptrRace,
+    UseAfterFree,
+    VptrUseAfterFree,
+    ExternalRace,
+    ThreadLeak,
+    DestroyLocked,
+    DoubleLock,
+    InvalidMutex,
+    BadUnlock,
+    BadReadLock,
+    BadReadUnlock,
+    SignalUnsafe,
+    ErrnoInHandler,
+    Deadlock,
+    HeldLocks,
+}
+
+impl Kind {
+    /// As TSan words it.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Race => "data race",
+            Self::VptrRace => "data race on vptr (ctor/dtor vs virtual call)",
+            Self::UseAfterFree => "heap-use-after-free",
+            Self::VptrUseAfterFree => "heap-use-after-free (virtual call vs free)",
+            Self::ExternalRace => "race on external object",
+            Self::ThreadLeak => "thread leak",
+            Self::DestroyLocked => "destroy of a locked mutex",
+            Self::DoubleLock => "double lock of a mutex",
+            Self::InvalidMutex => "use of an invalid mutex (e.g. uninitialized or destroyed)",
+            Self::BadUnlock => "unlock of an unlocked mutex (or by a wrong thread)",
+            Self::BadReadLock => "read lock of a write locked mutex",
+            Self::BadReadUnlock => "read unlock of a write locked mutex",
+            Self::SignalUnsafe => "signal-unsafe call inside of a signal",
+            Self::ErrnoInHandler => "signal handler spoils errno",
+            Self::Deadlock => "lock-order-inversion (potential deadlock)",
+            Self::HeldLocks => "mutex held in the wrong context",
+        }
+    }
+
+    /// The word for it in files of suppressions.
+    pub(crate) fn suppression(self) -> &'static str {
+        match self {
+            Self::Race
+            | Self::VptrRace
+            | Self::UseAfterFree
+            | Self::VptrUseAfterFree
+            | Self::ExternalRace => "race",
+            Self::ThreadLeak => "thread",
+            Self::SignalUnsafe | Self::ErrnoInHandler => "signal",
+            Self::Deadlock => "deadlock",
+            _ => "mutex",
+        }
+    }
+}
+
+/// One access of a race.
+pub(crate) struct Access {
+    pub(crate) thread: u32,
+    pub(crate) kind: AccessKind,
+    pub(crate) address: usize,
+    pub(crate) size: usize,
+    pub(crate) locks: Vec<(u32, Mode)>,
+    pub(crate) stack: Vec<Line>,
+    pub(crate) places: Vec<usize>,
+}
+
+/// The memory that a race is about.
+pub(crate) enum Location {
+    Global {
+        name: String,
+        size: usize,
+        start: usize,
+        module: String,
+        offset: usize,
+    },
+    Heap {
+        block: blocks::Block,
+        stack: Vec<Line>,
+    },
+    Stack(u32),
+    Tls(u32),
+    Descriptor {
+        number: i32,
+        thread: u32,
+        stack: Vec<Line>,
+    },
+    Unknown,
+}
+
+/// A lock that plays a part.
+pub(crate) struct MutexInfo {
+    pub(crate) id: u32,
+    pub(crate) address: usize,
+    pub(crate) stack: Vec<Line>,
+}
+
+/// A thread that plays a part.
+pub(crate) struct ThreadInfo {
+    pub(crate) info: registry::Info,
+    pub(crate) stack: Vec<Line>,
+}
+
+/// An edge of a circle of locks.
+pub(crate) struct Edge {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) thread: u32,
+    pub(crate) stack: Vec<Line>,
+    /// Where the first of the two was taken, if that is to be told.
+    pub(crate) holder: Option<Vec<Line>>,
+}
+
+/// Everything that is told about a finding.
+pub(crate) struct Report {
+    pub(crate) kind: Kind,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) location: Option<Location>,
+    pub(crate) mutexes: Vec<MutexInfo>,
+    pub(crate) threads: Vec<ThreadInfo>,
+    /// Stacks without a heading of their own.
+    pub(crate) stacks: Vec<Vec<Line>>,
+    pub(crate) circle: Vec<Edge>,
+    pub(crate) reason: Option<Reason>,
+    /// How many more there are of a leak.
+    pub(crate) count: usize,
+    /// Where a thread slept before, which looks like synchronisation.
+    pub(crate) slept: Option<Vec<Line>>,
+}
+
+impl Report {
+    fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            accesses: Vec::new(),
+            location: None,
+            mutexes: Vec::new(),
+            threads: Vec::new(),
+            stacks: Vec::new(),
+            circle: Vec::new(),
+            reason: None,
+            count: 1,
+            slept: None,
+        }
+    }
+
+    /// All stacks whose functions a suppression may name.
+    fn all_stacks(&self) -> impl Iterator<Item = &Vec<Line>> {
+        let accesses = self.accesses.iter().map(|a| &a.stack);
+        let threads = self.threads.iter().map(|t| &t.stack);
+        let circle = self.circle.iter().map(|e| &e.stack);
+        accesses
+            .chain(&self.stacks)
+            .chain(circle)
+            .chain(threads.filter(|_| self.kind == Kind::ThreadLeak))
+    }
+}
+
+/// What is needed to report, one thread at a time.
+#[derive(Default)]
+pub(crate) struct Reporter {
+    pub(crate) symbols: Symbols,
+    pub(crate) suppressions: Option<Suppressions>,
+    /// Pairs of stacks that were reported.
+    told: FxHashSet<(Kind2, Context, Context)>,
+}
+
+type Kind2 = u8;
+
+static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
+static REPORTED: AtomicU32 = AtomicU32::new(0);
+
+/// How many reports there were.
+pub(crate) fn count() -> u32 {
+    REPORTED.load(Ordering::Relaxed)
+}
+
+/// In the child of a fork the count begins anew.
+pub(crate) fn reset_count() {
+    REPORTED.store(0, Ordering::Relaxed);
+}
+
+pub(crate) struct Reporting(MutexGuard<'static, Option<Reporter>>);
+
+impl Reporting {
+    pub(crate) fn begin() -> Self {
+        let mut guard = REPORTER.lock().unwrap_or_else(PoisonError::into_inner);
+        guard.get_or_insert_default();
+        Self(guard)
+    }
+}
+
+impl std::ops::Deref for Reporting {
+    type Target = Reporter;
+    fn deref(&self) -> &Reporter {
+        self.0.as_ref().expect("set at the beginning")
+    }
+}
+
+impl std::ops::DerefMut for Reporting {
+    fn deref_mut(&mut self) -> &mut Reporter {
+        self.0.as_mut().expect("set at the beginning")
+    }
+}
+
+/// Keeps the program's `errno` as it is.
+struct Errno(i32);
+
+impl Errno {
+    fn keep() -> Self {
+        // SAFETY: our own thread's.
+        Self(unsafe { *libc::__errno_location() })
+    }
+}
+
+impl Drop for Errno {
+    fn drop(&mut self) {
+        // SAFETY: our own thread's.
+        unsafe { *libc::__errno_location() = self.0 };
+    }
+}
+
+/// Set in the place of an access to a table of virtual functions.
+pub(crate) const VPTR: usize = 1 << 63;
+
+impl Reporter {
+    /// The stack of a context, in words, without what lies outside of the
+    /// program's own.
+    pub(crate) fn stack(&mut self, context: Context) -> Vec<Line> {
+        let mut lines: Vec<Line> = Vec::new();
+        for place in context.places() {
+            let place = place & !VPTR;
+            if place == 0 || crate::interpose::threads::is_beginning(place) {
+                continue;
+            }
+            lines.extend(self.symbols.lines(place));
+        }
+        if let Some(main) = lines
+            .iter()
+            .rposition(|line| line.function.as_deref() == Some("main"))
+        {
+            lines.truncate(main + 1);
+        }
+        lines
+    }
+
+    fn access(
+        &mut self,
+        (stamp, kind): (Stamp, AccessKind),
+        address: usize,
+        size: usize,
+    ) -> Access {
+        let record = stamp.record();
+        Access {
+            thread: stamp.thread(),
+            kind,
+            address,
+            size,
+            locks: holds(record.locks),
+            stack: self.stack(record.context),
+            places: record.context.places().collect(),
+        }
+    }
+
+    fn location(&mut self, address: usize) -> Location {
+        if let Some((number, thread, context)) = crate::interpose::describe_descriptor(address) {
+            return Location::Descriptor {
+                number,
+                thread,
+                stack: self.stack(context),
+            };
+        }
+        if let Some(block) = blocks::around(address) {
+            let stack = self.stack(block.context);
+            return Location::Heap { block, stack };
+        }
+        if let Some((variable, module)) = self.symbols.variable(address) {
+            let start = variable.start as usize + module.bias;
+            return Location::Global {
+                name: variable.name,
+                size: variable.size as usize,
+                start,
+                module: module.name(),
+                offset: variable.start as usize,
+            };
+        }
+        match registry::whose_stack(address) {
+            Some((thread, false)) => Location::Stack(thread),
+            Some((thread, true)) => Location::Tls(thread),
+            None => match self.symbols.module_name(address) {
+                Some((module, offset)) => Location::Global {
+                    name: String::new(),
+                    size: 0,
+                    start: address,
+                    module,
+                    offset,
+                },
+                None => Location::Unknown,
+            },
+        }
+    }
+
+    fn add_mutex(&mut self, report: &mut Report, id: u32) {
+        if report.mutexes.iter().any(|m| m.id == id) {
+            return;
+        }
+        if let Some(past) = objects::past(id) {
+            report.mutexes.push(MutexInfo {
+                id,
+                address: past.address,
+                stack: self.stack(past.made),
+            });
+        }
+    }
+
+    fn add_thread(&mut self, report: &mut Report, number: u32) {
+        if number == 0 || report.threads.iter().any(|t| t.info.number == number) {
+            return;
+        }
+        let Some(info) = registry::info(number) else {
+            return;
+        };
+        let stack = self.stack(info.made);
+        let parent = info.parent;
+        report.threads.push(ThreadInfo { info, stack });
+        if let Some(parent) = parent {
+            self.add_thread(report, parent);
+        }
+    }
+
+    /// Tells it, unless it is suppressed.
+    fn tell(&mut self, mut report: Report) {
+        let options = options::get();
+        let suppressions = self.suppressions.get_or_insert_with(Suppressions::load);
+        if suppressions.apply(&report) {
+            return;
+        }
+        let accesses = std::mem::take(&mut report.accesses);
+        for access in &accesses {
+            for &(id, _) in &access.locks {
+                self.add_mutex(&mut report, id);
+            }
+            self.add_thread(&mut report, access.thread);
+        }
+        report.accesses = accesses;
+        REPORTED.fetch_add(1, Ordering::Relaxed);
+        output::write(&text::render(&report));
+        crate::hooks::on_report(&report);
+        crate::findings::add(&report);
+        if options.halt_on_error {
+            crate::finish::die();
+        }
+    }
+}
+
+fn holds(set: LocksId) -> Vec<(u32, Mode)> {
+    let holds = locks::holds(set);
+    holds.iter().map(|h| (h.lock.0, h.mode)).collect()
+}
+
+/// Whether the innermost place is a function that gives memory back.
+fn frees(places: &[usize]) -> bool {
+    let name = places.first().and_then(|&place| real::name_at(place));
+    name.is_some_and(|name| {
+        name.starts_with("_Zd") || ["free", "cfree", "realloc", "reallocarray"].contains(&name)
+    })
+}
+
+/// Reports a race.
+#[cold]
+pub(crate) fn race(_thread: &mut Thread, race: Race) {
+    let _errno = Errno::keep();
+    if !options::get().report_bugs {
+        return;
+    }
+    let (now, before) = (race.now.0.record().context, race.before.0.record().context);
+    let mut reporter = Reporting::begin();
+    if options::get().suppress_equal_stacks && !reporter.told.insert((0, now, before)) {
+        return;
+    }
+    let mut report = Report::new(Kind::Race);
+    let size = match race.access_size {
+        0..=16 => race.access_size,
+        _ => race.size,
+    };
+    let address = match race.access_size {
+        0..=16 => race.access_address,
+        _ => race.address,
+    };
+    let (group, bytes) = race.before_bytes;
+    let first = bytes.trailing_zeros() as usize;
+    let before_size = (bytes >> first).trailing_ones() as usize;
+    let now = reporter.access(race.now, address, size);
+    let before = reporter.access(race.before, group + first, before_size);
+    let is_vptr = |access: &Access| access.places.first().is_some_and(|p| p & VPTR != 0);
+    let vptr = is_vptr(&now) || is_vptr(&before);
+    report.kind = match (frees(&before.places), vptr) {
+        (true, true) => Kind::VptrUseAfterFree,
+        (true, false) => Kind::UseAfterFree,
+        (false, true) => Kind::VptrRace,
+        (false, false) => Kind::Race,
+    };
+    report.location = Some(reporter.location(race.address));
+    if let Some(Location::Heap { block, .. }) = &report.location {
+        let thread = block.thread;
+        reporter.add_thread(&mut report, thread);
+        report.threads.reverse();
+    }
+    report.accesses = vec![now, before];
+    report.reason = Some(race.reason);
+    let slept = registry::slept(race.now.0.thread());
+    report.slept = slept.map(|context| reporter.stack(context));
+    reporter.tell(report);
+}
+
+/// Reports what a detector of `racehound-detect` holds against two accesses.
+#[cold]
+pub(crate) fn warning(_thread: &mut Thread, warning: &Warning) {
+    let _errno = Errno::keep();
+    if !options::get().report_bugs {
+        return;
+    }
+    let context = |side: &Side| Context(side.site.0);
+    let mut reporter = Reporting::begin();
+    let pair = (0, context(&warning.second), context(&warning.first));
+    if options::get().suppress_equal_stacks && !reporter.told.insert(pair) {
+        return;
+    }
+    let address = warning.loc.0 as usize;
+    let mut report = Report::new(Kind::Race);
+    for side in [&warning.second, &warning.first] {
+        let stack = reporter.stack(context(side));
+        let mut locks = side.locks.clone();
+        locks.retain(|lock| *lock < racehound_detect::lockset::READERS);
+        report.accesses.push(Access {
+            thread: side.thread.0,
+            kind: side.kind,
+            address,
+            size: warning.size as usize,
+            locks: locks.iter().map(|lock| (lock.0, Mode::Exclusive)).collect(),
+            stack,
+            places: context(side).places().collect(),
+        });
+    }
+    if frees(&report.accesses[1].places) {
+        report.kind = Kind::UseAfterFree;
+    }
+    report.location = Some(reporter.location(address));
+    reporter.tell(report);
+}
+
+/// Reports the wrong use of a lock.
+#[cold]
+pub(crate) fn misuse(thread: &mut Thread, misuse: Misuse, id: u32, place: usize, before: Context) {
+    let _errno = Errno::keep();
+    let options = options::get();
+    if !options.report_bugs || !options.report_mutex_bugs {
+        return;
+    }
+    if misuse == Misuse::DestroyLocked && !options.report_destroy_locked {
+        return;
+    }
+    let mut reporter = Reporting::begin();
+    let mut report = Report::new(match misuse {
+        Misuse::DestroyLocked => Kind::DestroyLocked,
+        Misuse::Destroyed => Kind::InvalidMutex,
+        Misuse::DoubleLock => Kind::DoubleLock,
+        Misuse::UnlockUnlocked => Kind::BadUnlock,
+        Misuse::ReadLockOfWriteLocked => Kind::BadReadLock,
+        Misuse::ReadUnlockOfWriteLocked => Kind::BadReadUnlock,
+    });
+    let now = thread.context(place);
+    if options.suppress_equal_stacks && !reporter.told.insert((report.kind as u8, now, before)) {
+        return;
+    }
+    report.stacks.push(reporter.stack(now));
+    if misuse == Misuse::DestroyLocked && before != Context::UNKNOWN {
+        report.stacks.push(reporter.stack(before));
+    }
+    reporter.add_mutex(&mut report, id);
+    reporter.tell(report);
+}
+
+/// A lock taken in another order, as the graph of locks has it.
+pub(crate) struct Inversion {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) thread: u32,
+    pub(crate) taken: Context,
+    pub(crate) held: Context,
+}
+
+/// Reports locks that are taken in a circle.
+#[cold]
+pub(crate) fn inversion(circle: &[Inversion]) {
+    let _errno = Errno::keep();
+    let options = options::get();
+    if !options.report_bugs {
+        return;
+    }
+    let mut reporter = Reporting::begin();
+    let mut report = Report::new(Kind::Deadlock);
+    for edge in circle {
+        let holder = options
+            .second_deadlock_stack
+            .then(|| reporter.stack(edge.held));
+        report.circle.push(Edge {
+            from: edge.from,
+            to: edge.to,
+            thread: edge.thread,
+            stack: reporter.stack(edge.taken),
+            holder,
+        });
+    }
+    for edge in circle {
+        reporter.add_mutex(&mut report, edge.from);
+    }
+    for edge in circle {
+        reporter.add_thread(&mut report, edge.thread);
+    }
+    reporter.tell(report);
+}
+
+/// Reports threads that nobody waited for.
+pub(crate) fn thread_leak(number: u32, count: usize) {
+    let mut reporter = Reporting::begin();
+    let mut report = Report::new(Kind::ThreadLeak);
+    report.count = count;
+    reporter.add_thread(&mut report, number);
+    report.threads.truncate(1);
+    reporter.tell(report);
+}
+
+/// Reports something with a stack and nothing else.
+pub(crate) fn simple(kind: Kind, context: Context, other: Context) {
+    let _errno = Errno::keep();
+    let mut reporter = Reporting::begin();
+    if !reporter.told.insert((kind as u8, context, other)) {
+        return;
+    }
+    let mut report = Report::new(kind);
+    report.stacks.push(reporter.stack(context));
+    reporter.tell(report);
+}
+
+/// Reports that the thread holds locks where it should not.
+pub(crate) fn held_locks(thread: &Thread) {
+    let Some(last) = thread.held.all().last() else {
+        return;
+    };
+    let mut reporter = Reporting::begin();
+    let mut report = Report::new(Kind::HeldLocks);
+    report.stacks.push(reporter.stack(thread.context(0)));
+    for hold in thread.held.all() {
+        reporter.add_mutex(&mut report, hold.hold.lock.0);
+    }
+    report.stacks.push(reporter.stack(last.taken));
+    reporter.tell(report);
+}
+
+/// Modules were unloaded.
+pub(crate) fn modules_changed() {
+    Reporting::begin().symbols.forget_modules();
+}
+
+/// What suppressions have kept quiet, in words.
+pub(crate) fn matched_suppressions() -> Option<String> {
+    Reporting::begin()
+        .suppressions
+        .as_ref()
+        .and_then(Suppressions::summary)
+}

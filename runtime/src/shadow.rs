@@ -1,0 +1,237 @@
+//! Shadow memory: what is remembered of each byte of the program.
+//!
+//! Four bytes of the program have one word of shadow. Its low half is their last
+//! write, its high half their last read, each a [`Stamp`] and the bytes it was
+//! about. That is all there is to know as long as accesses are ordered and
+//! go about the same bytes; where they do not, or an atomic or a lock lives
+//! there, two words together (a *group*, eight bytes of the program) refer to a
+//! [`cell`](crate::cell) with room for more.
+//!
+//! The shadow of four gigabytes is contiguous, and a table says where it is: no
+//! part of the address space is spoken for, whatever the system's randomisation
+//! does. Where the program has no memory, the table leads to a page-table entry
+//! of zeroes, so fast paths need not ask.
+//!
+//! # Layout of half a word
+//! `stamp << 4 | absent`: bit *i* of `absent` is clear if byte *i* was accessed.
+//! Clear bits for bytes that count make the most frequent test, "all four bytes,
+//! in this epoch", one comparison (see [`entry`](crate::entry)). `absent` = 15
+//! would be about no byte: in both halves it marks a reference to a cell, in the
+//! upper one alone a set of [`readers`](crate::readers) of all four bytes.
+
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use crate::memory;
+use crate::spin::Spin;
+use crate::stamp::Stamp;
+
+const CHUNK_BITS: u32 = 32;
+/// User space has 47 bits.
+const CHUNKS: usize = 1 << (47 - CHUNK_BITS);
+/// Shadow of a chunk.
+const CHUNK_SHADOW: usize = 2 << CHUNK_BITS;
+
+std::arch::global_asm!(
+    ".bss",
+    ".hidden __racehound_chunks",
+    ".globl __racehound_chunks",
+    ".type __racehound_chunks, @object",
+    ".size __racehound_chunks, {size}",
+    ".p2align 12",
+    "__racehound_chunks:",
+    ".zero {size}",
+    ".text",
+    size = const CHUNKS * 8,
+);
+
+unsafe extern "C" {
+    #[link_name = "__racehound_chunks"]
+    static TABLE: [AtomicPtr<u8>; CHUNKS];
+}
+
+static NOTHING: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+static GROWING: Spin = Spin::new();
+
+fn table() -> &'static [AtomicPtr<u8>; CHUNKS] {
+    // SAFETY: defined above, of that size, and only accessed atomically.
+    unsafe { &TABLE }
+}
+
+/// Makes shadow memory readable everywhere.
+pub(crate) fn init() {
+    let nothing = memory::reserve_zeroes(CHUNK_SHADOW);
+    NOTHING.store(nothing, Ordering::Relaxed);
+    for chunk in table() {
+        chunk.store(nothing, Ordering::Relaxed);
+    }
+}
+
+/// Whether an address can belong to the program.
+#[inline(always)]
+pub(crate) fn is_user(address: usize) -> bool {
+    address >> 47 == 0
+}
+
+/// The shadow of eight aligned bytes.
+pub(crate) type Group = [AtomicU64; 2];
+
+/// The shadow of the eight bytes around an address of user space.
+#[inline(always)]
+pub(crate) fn group(address: usize) -> &'static Group {
+    let mut base = table()[address >> CHUNK_BITS].load(Ordering::Relaxed);
+    if base == NOTHING.load(Ordering::Relaxed) {
+        base = grow(address);
+    }
+    let offset = (address as u32 & !7) as usize * 2;
+    // SAFETY: a chunk's shadow is that large, aligned, and never goes away.
+    unsafe { &*base.add(offset).cast() }
+}
+
+#[cold]
+fn grow(address: usize) -> *mut u8 {
+    let entry = &table()[address >> CHUNK_BITS];
+    GROWING.lock();
+    let mut base = entry.load(Ordering::Relaxed);
+    if base == NOTHING.load(Ordering::Relaxed) {
+        base = memory::reserve(CHUNK_SHADOW);
+        entry.store(base, Ordering::Release);
+    }
+    GROWING.unlock();
+    base
+}
+
+/// The chunks with memory of their own, for [`sweep`](crate::sweep): where their
+/// shadow is, and how long.
+pub(crate) fn chunks() -> impl Iterator<Item = (usize, *mut u8)> {
+    let nothing = NOTHING.load(Ordering::Relaxed);
+    let own = move |(_, base): &(usize, *mut u8)| *base != nothing && !base.is_null();
+    let bases = table().iter().map(|c| c.load(Ordering::Acquire));
+    bases
+        .enumerate()
+        .filter(own)
+        .map(|(number, base)| (number << CHUNK_BITS, base))
+}
+
+/// Length of a chunk's shadow.
+pub(crate) const CHUNK_LENGTH: usize = CHUNK_SHADOW;
+
+/// Half a word: a write or a read of some of four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Half(pub(crate) u32);
+
+const ABSENT: u32 = 15;
+
+impl Half {
+    pub(crate) const NONE: Self = Self(0);
+
+    #[inline(always)]
+    pub(crate) fn new(stamp: Stamp, bytes: u8) -> Self {
+        Self(stamp.0 << 4 | (!u32::from(bytes) & ABSENT))
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn stamp(self) -> Stamp {
+        Stamp(self.0 >> 4)
+    }
+
+    /// The bytes it is about, if it is about any.
+    #[inline(always)]
+    pub(crate) fn bytes(self) -> u8 {
+        match self.0 {
+            0 => 0,
+            half if half & ABSENT == ABSENT => 15,
+            half => (!half & ABSENT) as u8,
+        }
+    }
+
+    /// A set of reads.
+    #[inline(always)]
+    pub(crate) fn set(number: u32) -> Self {
+        Self(number << 4 | ABSENT)
+    }
+
+    /// The set, if it is one.
+    #[inline(always)]
+    pub(crate) fn as_set(self) -> Option<u32> {
+        (self.0 & ABSENT == ABSENT).then_some(self.0 >> 4)
+    }
+}
+
+/// A word of shadow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Word(pub(crate) u64);
+
+impl Word {
+    pub(crate) const EMPTY: Self = Self(0);
+
+    #[inline(always)]
+    pub(crate) fn new(write: Half, read: Half) -> Self {
+        Self(u64::from(write.0) | u64::from(read.0) << 32)
+    }
+
+    /// A reference to a cell.
+    #[inline(always)]
+    pub(crate) fn cell(number: u32) -> Self {
+        let half = number << 4 | ABSENT;
+        Self(u64::from(half) | u64::from(half) << 32)
+    }
+
+    #[inline(always)]
+    pub(crate) fn write(self) -> Half {
+        Half(self.0 as u32)
+    }
+
+    #[inline(always)]
+    pub(crate) fn read(self) -> Half {
+        Half((self.0 >> 32) as u32)
+    }
+
+    /// The cell, if it refers to one.
+    #[inline(always)]
+    pub(crate) fn as_cell(self) -> Option<u32> {
+        let half = self.0 as u32;
+        (half & ABSENT == ABSENT).then_some(half >> 4)
+    }
+}
+
+/// Replaces both words of a group if they are what is expected.
+#[inline]
+pub(crate) fn exchange(group: &Group, old: [Word; 2], new: [Word; 2]) -> bool {
+    let join = |words: [Word; 2]| u128::from(words[0].0) | u128::from(words[1].0) << 64;
+    let (old, new) = (join(old), join(new));
+    // SAFETY: a group is 16 bytes, aligned so, and every x86-64 processor that
+    // runs a kernel of the last fifteen years has the instruction.
+    let seen = unsafe {
+        std::arch::x86_64::cmpxchg16b(
+            std::ptr::from_ref(group).cast_mut().cast(),
+            old,
+            new,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        )
+    };
+    seen == old
+}
+
+/// The words of a group as they are now, not necessarily at one moment.
+#[inline(always)]
+pub(crate) fn load(group: &Group) -> [Word; 2] {
+    [
+        Word(group[0].load(Ordering::Relaxed)),
+        Word(group[1].load(Ordering::Relaxed)),
+    ]
+}
+
+/// The shadow of whole groups from one address to another, as far as it is
+/// contiguous.
+pub(crate) fn run(from: usize, to: usize) -> &'static [Group] {
+    let chunk_end = (from >> CHUNK_BITS << CHUNK_BITS) + (1 << CHUNK_BITS);
+    let groups = (to.min(chunk_end) - from) / 8;
+    // SAFETY: the shadow of a chunk is contiguous and never goes away.
+    unsafe { std::slice::from_raw_parts(group(from), groups) }
+}

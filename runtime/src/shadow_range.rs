@@ -1,0 +1,152 @@
+//! Whole stretches of memory whose past changes at once: allocated, freed,
+//! mapped, unmapped.
+
+use crate::cell::Cell;
+use crate::memory;
+use crate::objects;
+use crate::shadow::{self, Half, Word};
+use crate::stamp::Stamp;
+use crate::thread::{Thread, Visit};
+use std::sync::atomic::Ordering;
+
+/// From this size on whole pages of shadow are given back instead of being
+/// cleared.
+const LARGE: usize = 64 << 10;
+
+/// Makes a stretch of memory have no past.
+pub(crate) fn forget(thread: &mut Thread, address: usize, size: usize) {
+    fill(thread, address, size, Stamp::NONE);
+}
+
+/// Makes a stretch of memory look as if it had just been written, and nothing
+/// before.
+pub(crate) fn written(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
+    fill(thread, address, size, stamp);
+}
+
+fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
+    let Some(last) = size.checked_sub(1).and_then(|n| address.checked_add(n)) else {
+        return;
+    };
+    if !shadow::is_user(last) {
+        return;
+    }
+    let (first_group, last_group) = (address / 8, last / 8);
+    if size >= LARGE {
+        return fill_large(thread, address, size);
+    }
+    for number in first_group..=last_group {
+        let mut bytes = 0xffu8;
+        if number == first_group {
+            bytes &= 0xff << (address % 8);
+        }
+        if number == last_group {
+            bytes &= 0xff >> (7 - last % 8);
+        }
+        fill_group(thread, number * 8, bytes, stamp);
+    }
+}
+
+#[inline]
+fn fill_group(thread: &mut Thread, address: usize, bytes: u8, stamp: Stamp) {
+    let group = shadow::group(address);
+    let old = shadow::load(group);
+    if old[0].as_cell().is_some() {
+        return fill_cell(thread, address, bytes, stamp);
+    }
+    if stamp.is_none() && old == [Word::EMPTY; 2] {
+        return;
+    }
+    for (i, old) in old.into_iter().enumerate() {
+        let part = bytes >> (4 * i) & 15;
+        let new = match (part, stamp) {
+            (0, _) => continue,
+            (_, Stamp::NONE) if part == 15 => Word::EMPTY,
+            (_, Stamp::NONE) => {
+                let keep = |half: Half| match half.bytes() & !part {
+                    0 => Half::NONE,
+                    rest => Half::new(half.stamp(), rest),
+                };
+                Word::new(keep(old.write()), keep(old.read()))
+            }
+            // The rest of the word, if any, is behind the end of the block:
+            // padding that nobody may use.
+            _ => Word::new(Half::new(stamp, part), Half::NONE),
+        };
+        group[i].store(new.0, Ordering::Relaxed);
+    }
+}
+
+#[cold]
+fn fill_cell(thread: &mut Thread, address: usize, bytes: u8, stamp: Stamp) {
+    let group = shadow::group(address);
+    let Some(mut cell) = Cell::existing(group) else {
+        return fill_group(thread, address, bytes, stamp);
+    };
+    if bytes == 0xff {
+        if let Some(abandoned) = objects::forget_all(&cell) {
+            thread.abandoned.push(abandoned);
+        }
+        let half = match stamp {
+            Stamp::NONE => Half::NONE,
+            stamp => Half::new(stamp, 15),
+        };
+        let word = Word::new(half, Half::NONE);
+        return cell.dissolve([word; 2], group, &mut thread.spare);
+    }
+    cell.forget(bytes, |_| false);
+    cell.forget_slots(bytes);
+    cell.header().done &= !bytes;
+    if !stamp.is_none() {
+        cell.reserve(1, group, &mut thread.spare);
+        cell.add(stamp, bytes, racehound_detect::AccessKind::Write);
+    }
+    cell.finish(group, &mut thread.spare);
+}
+
+fn fill_large(thread: &mut Thread, address: usize, size: usize) {
+    // Half a page of program memory has a page of shadow.
+    let unit = memory::PAGE / 2;
+    let start = address.next_multiple_of(unit);
+    let end = (address + size) / unit * unit;
+    fill(thread, address, start - address, Stamp::NONE);
+    fill(thread, end, address + size - end, Stamp::NONE);
+    let mut at = start;
+    while at < end {
+        // Not across the border of two chunks of shadow.
+        let chunk_end = (at >> 32 << 32) + (1 << 32);
+        let until = end.min(chunk_end);
+        let from = std::ptr::from_ref(shadow::group(at)).cast_mut().cast();
+        // SAFETY: shadow of memory that has no past any more.
+        unsafe { memory::forget(from, (until - at) * 2) };
+        at = until;
+    }
+}
+
+/// The stack of a new thread, and what the C library keeps there, have no past:
+/// another thread may have had them before.
+pub(crate) fn forget_stack(visit: &Visit) {
+    let thread = visit.thread();
+    let extent = thread.extent.clone();
+    forget(thread, extent.start, extent.len());
+}
+
+/// Nothing is said of these bytes while they live.
+pub(crate) fn excuse(thread: &mut Thread, address: usize, size: usize) {
+    let Some(last) = size.checked_sub(1).and_then(|n| address.checked_add(n)) else {
+        return;
+    };
+    for number in address / 8..=last / 8 {
+        let mut bytes = 0xffu8;
+        if number == address / 8 {
+            bytes &= 0xff << (address % 8);
+        }
+        if number == last / 8 {
+            bytes &= 0xff >> (7 - last % 8);
+        }
+        let group = shadow::group(number * 8);
+        let cell = Cell::of(group, &mut thread.spare);
+        cell.header().done |= bytes;
+        cell.unlock();
+    }
+}

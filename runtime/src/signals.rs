@@ -1,0 +1,300 @@
+//! Signals of the program.
+//!
+//! Handlers may run instrumented code, so they must not run while the thread is
+//! inside the runtime: it could come to wait for itself. We install a handler of
+//! our own in place of each of the program's. It runs the program's at once if
+//! the thread is in the program, or if the signal is the thread's own doing (a
+//! fault), and otherwise puts it off for the few instructions until the thread
+//! is out again.
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::context::Context;
+use crate::report::{self, Kind};
+use crate::thread::{self, Visit};
+use crate::tls::hot;
+use crate::{options, sync};
+
+/// Signals there are.
+const SIGNALS: usize = 65;
+/// Signals that can wait in one thread, of the same or different kinds.
+const WAITING: usize = 32;
+
+/// A thread's side of signals.
+#[derive(Default)]
+pub(crate) struct Signals {
+    waiting: Vec<Waiting>,
+    /// Handlers of signals that came from outside, which the thread is in.
+    pub(crate) handling: u32,
+}
+
+struct Waiting {
+    signal: c_int,
+    info: libc::siginfo_t,
+    context: libc::ucontext_t,
+}
+
+/// What the program wants done about a signal.
+struct Action {
+    handler: AtomicUsize,
+    flags: AtomicUsize,
+    mask: UnsafeCell<libc::sigset_t>,
+}
+
+// SAFETY: the mask is written only by `install`, as the program's own `sigaction`
+// would do with the kernel's copy.
+unsafe impl Sync for Action {}
+
+static ACTIONS: [Action; SIGNALS] = [const {
+    Action {
+        handler: AtomicUsize::new(0),
+        flags: AtomicUsize::new(0),
+        // SAFETY: no signals.
+        mask: UnsafeCell::new(unsafe { std::mem::zeroed() }),
+    }
+}; SIGNALS];
+
+fn action(signal: c_int) -> Option<&'static Action> {
+    usize::try_from(signal)
+        .ok()
+        .and_then(|signal| ACTIONS.get(signal))
+}
+
+/// Whether a handler is a function.
+fn is_function(handler: usize) -> bool {
+    handler != libc::SIG_DFL && handler != libc::SIG_IGN
+}
+
+/// Replaces what the program wants done by what we do, and tells it what it had
+/// asked for before.
+///
+/// # Safety
+/// As `sigaction`.
+pub(crate) unsafe fn install(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+    real: unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int,
+) -> c_int {
+    let Some(action) = action(signal) else {
+        // SAFETY: the caller's promise.
+        return unsafe { real(signal, new, old) };
+    };
+    // SAFETY: the caller's promise; what is ours is ours.
+    unsafe {
+        let before = (
+            action.handler.load(Ordering::Acquire),
+            action.flags.load(Ordering::Relaxed),
+            *action.mask.get(),
+        );
+        let mut replaced = std::mem::zeroed::<libc::sigaction>();
+        let result = if new.is_null() {
+            real(signal, std::ptr::null(), &raw mut replaced)
+        } else {
+            let mut ours = *new;
+            if is_function(ours.sa_sigaction) {
+                action
+                    .flags
+                    .store(ours.sa_flags as usize, Ordering::Relaxed);
+                *action.mask.get() = ours.sa_mask;
+                action.handler.store(ours.sa_sigaction, Ordering::Release);
+                let mine: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = arrived;
+                ours.sa_sigaction = mine as usize;
+                ours.sa_flags |= libc::SA_SIGINFO;
+            }
+            let result = real(signal, &raw const ours, &raw mut replaced);
+            if result == 0 && !is_function(ours.sa_sigaction) {
+                action.handler.store(0, Ordering::Release);
+            }
+            result
+        };
+        if result == 0 && !old.is_null() {
+            let mine: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = arrived;
+            if replaced.sa_sigaction == mine as usize {
+                let (handler, flags, mask) = before;
+                replaced.sa_sigaction = handler;
+                replaced.sa_flags = flags as c_int;
+                replaced.sa_mask = mask;
+            }
+            old.write(replaced);
+        }
+        result
+    }
+}
+
+/// What is handed from the installation of a handler to its run.
+pub(crate) fn edge(signal: c_int) -> usize {
+    action(signal).map_or(0, |action| std::ptr::from_ref(action) as usize)
+}
+
+/// Whether the thread itself has caused the signal.
+fn is_own(signal: c_int, info: *const libc::siginfo_t) -> bool {
+    match signal {
+        libc::SIGSEGV
+        | libc::SIGBUS
+        | libc::SIGILL
+        | libc::SIGFPE
+        | libc::SIGTRAP
+        | libc::SIGABRT
+        | libc::SIGSYS
+        | libc::SIGPIPE => {
+            // SAFETY: the kernel gives it.
+            let code = unsafe { (*info).si_code };
+            signal == libc::SIGABRT || signal == libc::SIGPIPE || code > 0 && code != 0x80
+        }
+        _ => false,
+    }
+}
+
+extern "C" fn arrived(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let hot = hot();
+    // SAFETY: our own block; the kernel gives the rest.
+    unsafe {
+        let own = is_own(signal, info);
+        if (*hot).busy != 0 && !own && !(*hot).thread.is_null() {
+            let signals = &mut (*(*hot).thread).signals;
+            // No memory is allocated here: there is room from the beginning.
+            if signals.waiting.len() < signals.waiting.capacity() {
+                signals.waiting.push(Waiting {
+                    signal,
+                    info: *info,
+                    context: *context.cast::<libc::ucontext_t>(),
+                });
+                (*hot).pending = 1;
+            }
+            return;
+        }
+        run(signal, info, context, own);
+    }
+}
+
+/// Runs the program's handler.
+unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, own: bool) {
+    let Some(action) = action(signal) else {
+        return;
+    };
+    let handler = action.handler.load(Ordering::Acquire);
+    if !is_function(handler) {
+        return;
+    }
+    let flags = action.flags.load(Ordering::Relaxed) as c_int;
+    if flags & libc::SA_RESETHAND != 0 {
+        action.handler.store(0, Ordering::Release);
+    }
+    let hot = hot();
+    // SAFETY: our own block and thread; the handler is the program's.
+    unsafe {
+        let known = !(*hot).thread.is_null() && (*hot).busy == 0;
+        // The thread may be in the middle of entering a function, or of a call
+        // into a function of ours.
+        let (top, caller, function) = ((*hot).top, (*hot).caller, (*hot).function);
+        if known {
+            (*hot).top = top.add(1);
+            (*top).context = u64::from(Context::ROOT.0);
+            let visit = Visit::begin();
+            sync::take(&visit, edge(signal), 0);
+            visit.thread().signals.handling += u32::from(!own);
+        }
+        let errno = libc::__errno_location();
+        let before = errno.read();
+        if flags & libc::SA_SIGINFO != 0 {
+            let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                std::mem::transmute(handler);
+            handler(signal, info, context);
+        } else {
+            let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
+            handler(signal);
+        }
+        if known {
+            let visit = Visit::begin();
+            visit.thread().signals.handling -= u32::from(!own);
+            let options = options::get();
+            if !own
+                && errno.read() != before
+                && options.report_bugs
+                && options.report_signal_unsafe
+                && options.check_errno
+            {
+                // The place behind the first instruction, as for a return
+                // address.
+                let place = crate::context::inside(Context::ROOT, handler + 1);
+                report::simple(Kind::ErrnoInHandler, place, Context::UNKNOWN);
+            }
+            drop(visit);
+            (*hot).top = top;
+        }
+        (*hot).caller = caller;
+        (*hot).function = function;
+        errno.write(before);
+    }
+}
+
+impl Signals {
+    /// Room for signals that wait.
+    pub(crate) fn prepare(&mut self) {
+        self.waiting.reserve_exact(WAITING);
+    }
+}
+
+/// Runs the handlers of signals that have waited.
+#[cold]
+pub(crate) fn deliver() {
+    let hot = hot();
+    loop {
+        // SAFETY: our own block and thread.
+        let waiting = unsafe {
+            if (*hot).thread.is_null() {
+                (*hot).pending = 0;
+                return;
+            }
+            // Signals must not come in between.
+            (*hot).busy += 1;
+            let signals = &mut (*(*hot).thread).signals;
+            let first = (!signals.waiting.is_empty()).then(|| signals.waiting.remove(0));
+            (*hot).pending = u32::from(!signals.waiting.is_empty());
+            (*hot).busy -= 1;
+            first
+        };
+        let Some(mut waiting) = waiting else {
+            return;
+        };
+        // SAFETY: as the kernel would do it: with the signals of the mask held
+        // back.
+        unsafe {
+            let Some(action) = action(waiting.signal) else {
+                continue;
+            };
+            let mut mask = *action.mask.get();
+            if action.flags.load(Ordering::Relaxed) as c_int & libc::SA_NODEFER == 0 {
+                libc::sigaddset(&raw mut mask, waiting.signal);
+            }
+            let mut old = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const mask, &raw mut old);
+            let context = (&raw mut waiting.context).cast();
+            run(waiting.signal, &raw mut waiting.info, context, false);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
+        }
+    }
+}
+
+/// The program calls a function that must not be called in a signal handler.
+#[inline]
+pub(crate) fn unsafe_call(place: usize) {
+    if depth() != 0 && options::get().report_signal_unsafe {
+        report_unsafe_call(place);
+    }
+}
+
+#[cold]
+fn report_unsafe_call(place: usize) {
+    let visit = Visit::begin();
+    let thread = visit.thread();
+    report::simple(Kind::SignalUnsafe, thread.context(place), Context::UNKNOWN);
+}
+
+/// How deep the thread is in handlers, for a jump out of them.
+pub(crate) fn depth() -> u32 {
+    thread::current().map_or(0, |thread| thread.signals.handling)
+}

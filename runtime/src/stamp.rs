@@ -1,0 +1,176 @@
+//! Stamps: an access in 28 bits.
+//!
+//! A shadow word has no room for thread, time, place and locks of an access,
+//! so it holds a number instead. Each thread numbers its accesses, as far as
+//! they differ in place, locks or epoch; the table entry behind the number has
+//! the rest. Numbers grow with time, so they *are* the thread's clock, only
+//! finer: an access happened before us if its number is not greater than what
+//! we have heard of its thread. Finding the order takes no look at the table,
+//! and the call stack of every access that is still remembered can be told,
+//! however long ago it was.
+//!
+//! Numbers are handed out in leases of 4096. A lease belongs to one thread for
+//! one stretch of its time; when no shadow word refers to it any more, it can be
+//! let again (see [`sweep`](crate::sweep)). So neither the number of threads nor
+//! their time is limited by the bits of a shadow word.
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use racehound_detect::clock::Epoch;
+
+use crate::context::Context;
+use crate::locks::LocksId;
+use crate::memory;
+use crate::spin::Locked;
+
+/// An access that was made. 0 is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Stamp(pub(crate) u32);
+
+pub(crate) const STAMP_BITS: u32 = 28;
+const LEASE_BITS: u32 = 12;
+/// Stamps in a lease.
+pub(crate) const LEASE: u32 = 1 << LEASE_BITS;
+/// Leases there can be.
+pub(crate) const LEASES: usize = 1 << (STAMP_BITS - LEASE_BITS);
+
+/// What is known of an access beside its order.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Record {
+    pub(crate) context: Context,
+    pub(crate) locks: LocksId,
+}
+
+/// One lease.
+struct Lease {
+    /// The epoch of its first stamp; the others follow.
+    epoch: AtomicU64,
+    /// Who made the accesses, as reports name it.
+    thread: AtomicU32,
+    records: AtomicPtr<Record>,
+}
+
+static TABLE: [Lease; LEASES] = [const {
+    Lease {
+        epoch: AtomicU64::new(0),
+        thread: AtomicU32::new(0),
+        records: AtomicPtr::new(std::ptr::null_mut()),
+    }
+}; LEASES];
+
+impl Stamp {
+    pub(crate) const NONE: Self = Self(0);
+
+    #[inline(always)]
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn lease(self) -> usize {
+        (self.0 >> LEASE_BITS) as usize
+    }
+
+    #[inline(always)]
+    fn offset(self) -> u32 {
+        self.0 & (LEASE - 1)
+    }
+
+    /// Whether the next stamp needs a new lease.
+    #[inline(always)]
+    pub(crate) fn is_last_of_lease(self) -> bool {
+        self.offset() == LEASE - 1
+    }
+
+    /// Thread and time.
+    #[inline(always)]
+    pub(crate) fn epoch(self) -> Epoch {
+        let base = TABLE[self.lease()].epoch.load(Ordering::Relaxed);
+        Epoch::from_bits(base + u64::from(self.offset()))
+    }
+
+    /// Which thread it was, as reports name it.
+    pub(crate) fn thread(self) -> u32 {
+        TABLE[self.lease()].thread.load(Ordering::Relaxed)
+    }
+
+    /// Where it was and which locks were held.
+    pub(crate) fn record(self) -> Record {
+        let records = TABLE[self.lease()].records.load(Ordering::Acquire);
+        if records.is_null() {
+            return Record::default();
+        }
+        // SAFETY: the records of a lease are LEASE of them, and stay while a
+        // shadow word refers to the lease.
+        unsafe { records.add(self.offset() as usize).read_volatile() }
+    }
+
+    /// Writes the record of a stamp of one's own lease.
+    #[inline(always)]
+    pub(crate) fn set_record(self, record: Record) {
+        let records = TABLE[self.lease()].records.load(Ordering::Relaxed);
+        // SAFETY: as above; nobody reads it before the stamp is published.
+        unsafe { records.add(self.offset() as usize).write(record) }
+    }
+}
+
+/// Which leases are free.
+pub(crate) struct Pool {
+    /// Free after use.
+    pub(crate) free: Vec<u16>,
+    /// From here on none has ever been let. Lease 0 is none.
+    fresh: u32,
+}
+
+pub(crate) static POOL: Locked<Pool> = Locked::new(Pool {
+    free: Vec::new(),
+    fresh: 1,
+});
+
+/// Leases in use.
+pub(crate) static IN_USE: AtomicU32 = AtomicU32::new(0);
+
+/// Lets a lease whose stamps begin at `epoch`; none if all are taken.
+pub(crate) fn lease(epoch: Epoch, thread: u32) -> Option<Stamp> {
+    let number = {
+        let mut pool = POOL.lock();
+        match pool.free.pop() {
+            Some(number) => u32::from(number),
+            None if (pool.fresh as usize) < LEASES => {
+                pool.fresh += 1;
+                pool.fresh - 1
+            }
+            None => return None,
+        }
+    };
+    IN_USE.fetch_add(1, Ordering::Relaxed);
+    let lease = &TABLE[number as usize];
+    lease.epoch.store(epoch.to_bits(), Ordering::Relaxed);
+    lease.thread.store(thread, Ordering::Relaxed);
+    if lease.records.load(Ordering::Relaxed).is_null() {
+        let records = memory::reserve(LEASE as usize * size_of::<Record>());
+        lease.records.store(records.cast(), Ordering::Release);
+    }
+    Some(Stamp(number << LEASE_BITS))
+}
+
+/// Takes leases back that no shadow word refers to: `live` says which must stay.
+pub(crate) fn reclaim(live: &[u64]) {
+    let mut pool = POOL.lock();
+    let mut free = vec![false; LEASES];
+    for &number in &pool.free {
+        free[number as usize] = true;
+    }
+    for number in 1..pool.fresh {
+        let n = number as usize;
+        if free[n] || live[n / 64] >> (n % 64) & 1 == 1 {
+            continue;
+        }
+        let records = TABLE[n].records.load(Ordering::Relaxed);
+        // SAFETY: no stamp of the lease is left, so nobody reads the records.
+        unsafe { memory::forget(records.cast(), LEASE as usize * size_of::<Record>()) };
+        pool.free.push(number as u16);
+        IN_USE.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,90 @@
+//! The beginning: once, before anything of the program runs.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::spin::pause;
+use crate::{
+    cell, detector, entry, finish, memory, objects, options, readers, real, record, shadow, sweep,
+};
+
+const NOT_YET: u8 = 0;
+const UNDER_WAY: u8 = 1;
+const DONE: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(NOT_YET);
+
+/// Whether the runtime is up.
+#[inline]
+pub(crate) fn is_ready() -> bool {
+    STATE.load(Ordering::Acquire) == DONE
+}
+
+/// Sets the runtime up, if nobody has yet.
+pub(crate) fn init() {
+    match STATE.compare_exchange(NOT_YET, UNDER_WAY, Ordering::Acquire, Ordering::Acquire) {
+        Ok(_) => {
+            shadow::init();
+            cell::init();
+            objects::init();
+            readers::init();
+            sweep::init();
+            detector::set(options::get().engine);
+            if options::get().engine == detector::Engine::Off {
+                off();
+            }
+            record::init();
+            STATE.store(DONE, Ordering::Release);
+            finish::prepare();
+        }
+        Err(DONE) => {}
+        Err(_) => {
+            let mut rounds = 0;
+            while STATE.load(Ordering::Acquire) != DONE {
+                pause(&mut rounds);
+            }
+        }
+    }
+}
+
+/// Makes the runtime do nothing: the program calls the real functions, and the
+/// hot entry points return at once.
+fn off() {
+    real::step_aside();
+    for entry in entry::all() {
+        patch_to_return(entry);
+    }
+}
+
+/// Replaces the first instruction of a function by a return.
+fn patch_to_return(function: usize) {
+    const RETURN: u8 = 0xc3;
+    let page = function & !(memory::PAGE - 1);
+    let protect = |protection| {
+        // SAFETY: the page of a function of ours; the program does not run yet.
+        unsafe { libc::mprotect(page as *mut _, memory::PAGE, protection) == 0 }
+    };
+    // Where code must not be changed, the slow paths do nothing instead.
+    if protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) {
+        // SAFETY: writable now.
+        unsafe { (function as *mut u8).write_volatile(RETURN) };
+        protect(libc::PROT_READ | libc::PROT_EXEC);
+    }
+}
+
+/// `__tsan_init` of the ABI: every instrumented module calls it first.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_init() {
+    drop(crate::thread::Visit::begin());
+}
+
+/// Ends the process for want of something without which nothing works.
+pub(crate) fn fatal(why: &str) -> ! {
+    use std::io::Write;
+    _ = writeln!(std::io::stderr(), "racehound: {why}");
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(3) }
+}
+
+/// What tells a program with this runtime from others.
+#[unsafe(no_mangle)]
+pub static __racehound_runtime: u32 = 1;

@@ -1,0 +1,216 @@
+//! Finding out which leases of stamps are still referred to, so that the others
+//! can be let again.
+//!
+//! All threads stay out of the runtime meanwhile. They go on in the program, and
+//! the fast paths go on, because these change nothing; who enters the runtime
+//! waits. Entering costs a store and a load; the order of the two is enforced
+//! from here, by a barrier that the kernel runs on all processors.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::memory::PAGE;
+use crate::shadow::{self, Word};
+use crate::spin::{Spin, pause};
+use crate::stamp::{self, LEASES};
+use crate::thread::PAUSED;
+use crate::tls::{Hot, hot};
+use crate::{cell, readers, registry};
+
+/// One at a time.
+static TURN: Spin = Spin::new();
+
+/// Leases in use beyond which it is time to sweep.
+static LIMIT: AtomicU32 = AtomicU32::new(FEWEST);
+/// Sixteen megabytes of records.
+const FEWEST: u32 = 512;
+
+const MEMBARRIER_PRIVATE: i32 = 1 << 3;
+const MEMBARRIER_REGISTER: i32 = 1 << 4;
+
+fn membarrier(command: i32) -> bool {
+    // SAFETY: changes nothing in memory.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// Asks the kernel for barriers.
+pub(crate) fn init() {
+    membarrier(MEMBARRIER_REGISTER);
+}
+
+/// Whether so many leases are in use that a sweep is due.
+#[inline]
+pub(crate) fn is_due() -> bool {
+    stamp::IN_USE.load(Ordering::Relaxed) >= LIMIT.load(Ordering::Relaxed)
+}
+
+/// Waits outside of the runtime until it may be entered.
+#[cold]
+pub(crate) fn wait(hot: *mut Hot) {
+    // SAFETY: our own block.
+    unsafe {
+        let busy = (*hot).busy;
+        let mut rounds = 0;
+        loop {
+            set_busy(hot, 0);
+            while PAUSED.load(Ordering::Acquire) {
+                pause(&mut rounds);
+            }
+            set_busy(hot, busy);
+            if !PAUSED.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+}
+
+unsafe fn set_busy(hot: *mut Hot, busy: u32) {
+    // SAFETY: the caller's own block; others only read it.
+    unsafe { (&raw mut (*hot).busy).write_volatile(busy) };
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+/// The time during which nobody else is in the runtime.
+pub(crate) struct Pause;
+
+impl Pause {
+    /// Waits until everybody else is out; the current thread may be in.
+    pub(crate) fn begin() -> Self {
+        while !TURN.try_lock() {
+            wait(hot());
+        }
+        PAUSED.store(true, Ordering::SeqCst);
+        if !membarrier(MEMBARRIER_PRIVATE) {
+            // An old kernel: every store that was on its way has arrived by then.
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let me = hot() as usize;
+        let mut rounds = 0;
+        while registry::any_busy(me) {
+            pause(&mut rounds);
+        }
+        Self
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        PAUSED.store(false, Ordering::Release);
+        TURN.unlock();
+    }
+}
+
+/// Sweeps.
+#[cold]
+pub(crate) fn now() {
+    let _pause = Pause::begin();
+    if !is_due() {
+        // Somebody else has just done it.
+        return;
+    }
+    let mut live = Live {
+        leases: vec![0; LEASES / 64],
+        sets: false,
+    };
+    registry::each_thread(|thread| {
+        live.mark(thread.stamp);
+        thread.forget_steps();
+    });
+    for (_, base) in shadow::chunks() {
+        each_resident_page(base, shadow::CHUNK_LENGTH, |page| live.mark_page(page));
+    }
+    if !live.sets && readers::is_full() {
+        readers::clear();
+    }
+    stamp::reclaim(&live.leases);
+    let left = stamp::IN_USE.load(Ordering::Relaxed);
+    if left as usize > LEASES / 8 * 7 {
+        forget_everything();
+        return;
+    }
+    LIMIT.store(
+        (left * 2).max(FEWEST).min(LEASES as u32 / 8 * 7),
+        Ordering::Relaxed,
+    );
+}
+
+struct Live {
+    leases: Vec<u64>,
+    /// Whether some word refers to a set of readers.
+    sets: bool,
+}
+
+impl Live {
+    fn mark(&mut self, stamp: stamp::Stamp) {
+        let lease = stamp.lease();
+        self.leases[lease / 64] |= 1 << (lease % 64);
+    }
+
+    fn mark_page(&mut self, page: &[u64]) {
+        let mut last = 0;
+        for &word in page {
+            if word == last || word == 0 {
+                continue;
+            }
+            last = word;
+            let word = Word(word);
+            if let Some(number) = word.as_cell() {
+                cell::stamps(number, |stamp| self.mark(stamp));
+                continue;
+            }
+            self.mark(word.write().stamp());
+            match word.read().as_set() {
+                None => self.mark(word.read().stamp()),
+                Some(set) => {
+                    self.sets = true;
+                    for &stamp in readers::stamps(set) {
+                        self.mark(stamp);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Calls `each` with the pages of a mapping that have memory behind them.
+fn each_resident_page(base: *mut u8, length: usize, mut each: impl FnMut(&[u64])) {
+    /// Asks about this much at a time.
+    const STRIDE: usize = 1 << 30;
+    let mut resident = vec![0u8; STRIDE / PAGE];
+    for start in (0..length).step_by(STRIDE) {
+        // SAFETY: within the mapping.
+        let from = unsafe { base.add(start) };
+        // SAFETY: the vector has a byte for each page.
+        if unsafe { libc::mincore(from.cast(), STRIDE, resident.as_mut_ptr()) } != 0 {
+            continue;
+        }
+        for (i, _) in resident.iter().enumerate().filter(|(_, r)| *r & 1 == 1) {
+            // SAFETY: a page of shadow memory; nobody changes it now.
+            let page =
+                unsafe { std::slice::from_raw_parts(from.add(i * PAGE).cast::<u64>(), PAGE / 8) };
+            each(page);
+        }
+    }
+}
+
+/// Forgets all accesses, the last resort of a program that remembers too many:
+/// whatever races from now on is found as before.
+fn forget_everything() {
+    for (_, base) in shadow::chunks() {
+        each_resident_page(base, shadow::CHUNK_LENGTH, |page| {
+            for word in page {
+                match Word(*word).as_cell() {
+                    Some(number) => cell::empty(number),
+                    // SAFETY: nobody else is in the runtime.
+                    None => unsafe { std::ptr::from_ref(word).cast_mut().write_volatile(0) },
+                }
+            }
+        });
+    }
+    readers::clear();
+    let mut live = Live {
+        leases: vec![0; LEASES / 64],
+        sets: false,
+    };
+    registry::each_thread(|thread| live.mark(thread.stamp));
+    stamp::reclaim(&live.leases);
+}

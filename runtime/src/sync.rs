@@ -1,0 +1,369 @@
+//! Synchronisation as the program performs it: each operation changes what
+//! threads know, and is told to the recorder.
+//!
+//! The functions here are called on the safe side of the real operation: what
+//! gives something away comes before it, what takes something comes after it,
+//! so nobody can take what has not been given.
+
+use racehound_detect::AccessKind;
+use racehound_detect::order::AtomicOp;
+use racehound_trace::{MemoryOrder, Mode};
+
+use crate::deadlock;
+use crate::objects::{self, Held};
+use crate::record;
+use crate::report::{self, Misuse};
+use crate::thread::Visit;
+
+/// What is said of a lock when it is made or used.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Traits {
+    pub(crate) recursive: bool,
+    pub(crate) is_rw: bool,
+    /// The lock was only tried for.
+    pub(crate) tried: bool,
+    /// Depth gained at once, when a wait gives a recursive lock back.
+    pub(crate) depth: u32,
+}
+
+/// A lock is made.
+pub(crate) fn create(visit: &Visit, address: usize, traits: Traits, place: usize) {
+    let thread = visit.thread();
+    if let Some(object) = objects::existing(address) {
+        let again = object.mutex.owner != 0;
+        drop(object);
+        if !again {
+            objects::forget(thread, address);
+        }
+    }
+    let mut object = objects::at(thread, address, place);
+    object.mutex.recursive = traits.recursive;
+    object.mutex.is_rw = traits.is_rw;
+    object.made = thread.context(place);
+    objects::made(object.id, object.made);
+}
+
+/// A lock is destroyed.
+pub(crate) fn destroy(visit: &Visit, address: usize, place: usize) {
+    let thread = visit.thread();
+    let Some(mut object) = objects::existing(address) else {
+        return;
+    };
+    let mutex = object.mutex;
+    let wrong = (mutex.owner != 0 || mutex.readers != 0) && !mutex.broken;
+    object.mutex.broken |= wrong;
+    object.mutex.owner = 0;
+    object.mutex.depth = 0;
+    object.mutex.readers = 0;
+    let id = object.id();
+    let node = std::mem::take(&mut object.mutex.node);
+    drop(object);
+    if node != 0 {
+        deadlock::forget(node);
+    }
+    if thread.held.all().iter().any(|h| h.hold.lock == id) {
+        thread.held.forget(id);
+        thread.locks_changed();
+    }
+    if wrong {
+        report::misuse(thread, Misuse::DestroyLocked, id.0, place, mutex.taken);
+    }
+    // Whoever used the lock last must be known to have finished with it.
+    let last = mutex.last_use;
+    if !last.is_none() && !thread.knows(last) && !thread.made(last) && thread.ignore == 0 {
+        let now = thread.stamp(visit.hot(), place);
+        report::race(
+            thread,
+            report::Race {
+                address,
+                size: 1,
+                access_address: address,
+                access_size: 1,
+                now: (now, AccessKind::Write),
+                before: (last, AccessKind::AtomicRead),
+                before_bytes: (address, 1),
+                reason: racehound_detect::Reason::Unordered,
+            },
+        );
+    }
+    objects::forget(thread, address);
+}
+
+/// The thread is about to wait for a lock.
+pub(crate) fn about_to_lock(
+    visit: &Visit,
+    address: usize,
+    mode: Mode,
+    traits: Traits,
+    place: usize,
+) {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return;
+    }
+    let mut object = objects::at(thread, address, place);
+    let mutex = &mut object.mutex;
+    let recursive = traits.recursive || mutex.recursive;
+    if mutex.owner == thread.number + 1 && !recursive && !mutex.broken {
+        mutex.broken = true;
+        let (id, before) = (object.id, object.mutex.taken);
+        drop(object);
+        let misuse = match mode {
+            Mode::Exclusive => Misuse::DoubleLock,
+            Mode::Shared => Misuse::ReadLockOfWriteLocked,
+        };
+        return report::misuse(thread, misuse, id, place, before);
+    }
+    if !traits.tried && crate::options::get().detect_deadlocks {
+        deadlock::before_lock(thread, object, place);
+    }
+}
+
+/// The C library says that there is no lock.
+pub(crate) fn invalid(visit: &Visit, address: usize, place: usize) {
+    let thread = visit.thread();
+    let object = objects::at(thread, address, place);
+    let (id, before) = (object.id, object.mutex.taken);
+    drop(object);
+    report::misuse(thread, Misuse::Destroyed, id, place, before);
+}
+
+/// The thread has taken a lock.
+pub(crate) fn acquired(visit: &Visit, address: usize, mode: Mode, traits: Traits, place: usize) {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return;
+    }
+    let taken = thread.context(place);
+    let mut object = objects::at(thread, address, place);
+    let mut misuse = None;
+    let me = thread.number + 1;
+    object.mutex.recursive |= traits.recursive;
+    object.mutex.is_rw |= traits.is_rw;
+    let mutex = &mut object.mutex;
+    let depth = traits.depth.max(1);
+    match mode {
+        Mode::Exclusive => {
+            if mutex.owner == me && !mutex.recursive && !mutex.broken {
+                misuse = Some(Misuse::DoubleLock);
+                mutex.broken = true;
+            }
+            mutex.depth = match mutex.owner == me {
+                true => mutex.depth + depth,
+                false => depth,
+            };
+            mutex.owner = me;
+        }
+        Mode::Shared => {
+            if mutex.owner != 0 && !mutex.broken {
+                misuse = Some(Misuse::ReadLockOfWriteLocked);
+                mutex.broken = true;
+            }
+            mutex.readers += 1;
+        }
+    }
+    let before = mutex.taken;
+    mutex.taken = taken;
+    let id = object.id();
+    if thread.held.push(id, mode, taken) {
+        thread.synchronise(|sync, t| sync.enter(t, mode, &object.order));
+        thread.locks_changed();
+        record::acquire(thread, id, mode, place);
+    }
+    for _ in 1..depth {
+        thread.held.push(id, mode, taken);
+    }
+    if crate::options::get().detect_deadlocks {
+        deadlock::after_lock(thread, &mut object, traits.tried);
+    }
+    drop(object);
+    if let Some(misuse) = misuse {
+        report::misuse(thread, misuse, id.0, place, before);
+    }
+}
+
+/// The thread gives a lock back. How deep it still holds it.
+pub(crate) fn releasing(visit: &Visit, address: usize, mode: Option<Mode>, place: usize) -> u32 {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return 0;
+    }
+    let last_use = thread.stamp(visit.hot(), place);
+    let mut object = objects::at(thread, address, place);
+    let me = thread.number + 1;
+    let id = object.id();
+    let before = object.mutex.taken;
+    let mutex = &mut object.mutex;
+    let mut misuse = None;
+    let mode = match mode {
+        Some(mode) => mode,
+        // A rwlock's unlock serves both.
+        None if mutex.owner == me => Mode::Exclusive,
+        None if mutex.readers > 0 => Mode::Shared,
+        None => Mode::Exclusive,
+    };
+    match mode {
+        Mode::Exclusive if mutex.owner == me => {
+            mutex.depth -= 1;
+            if mutex.depth == 0 {
+                mutex.owner = 0;
+            }
+        }
+        Mode::Exclusive => {
+            if !mutex.broken {
+                misuse = Some(Misuse::UnlockUnlocked);
+                mutex.broken = true;
+            }
+        }
+        Mode::Shared => {
+            if mutex.readers == 0 && !mutex.broken {
+                misuse = Some(Misuse::ReadUnlockOfWriteLocked);
+                mutex.broken = true;
+            }
+            mutex.readers = mutex.readers.saturating_sub(1);
+        }
+    }
+    let left = mutex.depth;
+    mutex.last_use = last_use;
+    if thread.held.pop(id, mode) {
+        record::release(thread, id, mode, place);
+        let object: &mut Held = &mut object;
+        thread.synchronise(|sync, t| sync.leave(t, mode, &mut object.order));
+        thread.locks_changed();
+    }
+    drop(object);
+    if let Some(misuse) = misuse {
+        report::misuse(thread, misuse, id.0, place, before);
+    }
+    left
+}
+
+/// The lock's holder died: it is free, and in a state to be repaired.
+pub(crate) fn holder_died(visit: &Visit, address: usize, place: usize) {
+    let mut object = objects::at(visit.thread(), address, place);
+    object.mutex.owner = 0;
+    object.mutex.depth = 0;
+}
+
+/// The thread begins to wait for a condition; the lock is given up. How deep it
+/// was held.
+pub(crate) fn waiting(visit: &Visit, condition: usize, lock: usize, place: usize) -> u32 {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return 1;
+    }
+    let mut object = objects::at(thread, condition, place);
+    let id = object.id();
+    thread.synchronise(|sync, t| sync.wait(t, &mut object.order, None));
+    drop(object);
+    record::wait(thread, id, place);
+    let mut depth = 0;
+    loop {
+        depth += 1;
+        if releasing(visit, lock, Some(Mode::Exclusive), place) == 0 {
+            return depth;
+        }
+    }
+}
+
+/// The wait is over, and the thread has the lock back.
+pub(crate) fn woken(
+    visit: &Visit,
+    condition: usize,
+    lock: usize,
+    depth: u32,
+    notified: bool,
+    place: usize,
+) {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return;
+    }
+    let mut object = objects::at(thread, condition, place);
+    let id = object.id();
+    thread.synchronise(|sync, t| sync.wake(t, &mut object.order, notified));
+    drop(object);
+    record::wake(thread, id, notified, place);
+    let traits = Traits {
+        depth,
+        ..Traits::default()
+    };
+    acquired(visit, lock, Mode::Exclusive, traits, place);
+}
+
+/// The thread wakes those who wait for a condition.
+pub(crate) fn notify(visit: &Visit, condition: usize, everybody: bool, place: usize) {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return;
+    }
+    let mut object = objects::at(thread, condition, place);
+    let id = object.id();
+    record::notify(thread, id, everybody, place);
+    thread.synchronise(|sync, t| sync.notify(t, &mut object.order, None));
+}
+
+/// The thread hands on what it knows to whoever [`take`]s from there.
+pub(crate) fn post(visit: &Visit, address: usize, place: usize) {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return;
+    }
+    let mut object = objects::at(thread, address, place);
+    let id = object.id();
+    record::post(thread, id, place);
+    thread.synchronise(|sync, t| sync.post(t, &mut object.order));
+}
+
+/// The thread learns what was handed on there.
+pub(crate) fn take(visit: &Visit, address: usize, place: usize) {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return;
+    }
+    let object = objects::at(thread, address, place);
+    let id = object.id();
+    thread.synchronise(|sync, t| sync.take(t, &object.order));
+    record::take(thread, id, place);
+}
+
+/// The thread reaches a barrier.
+pub(crate) fn arrive(visit: &Visit, address: usize, place: usize) {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return;
+    }
+    let mut object = objects::at(thread, address, place);
+    let id = object.id();
+    record::arrive(thread, id, place);
+    thread.synchronise(|sync, t| sync.arrive(t, &mut object.order));
+}
+
+/// The thread leaves it: all have reached it.
+pub(crate) fn depart(visit: &Visit, address: usize, place: usize) {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return;
+    }
+    let mut object = objects::at(thread, address, place);
+    let id = object.id();
+    thread.synchronise(|sync, t| sync.depart(t, &mut object.order));
+    record::depart(thread, id, place);
+}
+
+/// The thread executes a fence.
+pub(crate) fn fence(visit: &Visit, order: MemoryOrder, place: usize) {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return;
+    }
+    thread.synchronise(|sync, t| sync.fence(t, order));
+    record::fence(thread, order, place);
+}
+
+/// What an atomic operation is, beside its effect.
+#[derive(Clone, Copy)]
+pub(crate) struct Atomic {
+    pub(crate) op: AtomicOp,
+    pub(crate) order: MemoryOrder,
+}

@@ -1,0 +1,380 @@
+//! The current thread: its time, its locks, what it may reuse.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use racehound_detect::clock::Epoch;
+use racehound_detect::order::{Order, Sync, ThreadCell, Volatiles};
+use racehound_trace::ThreadId;
+
+use crate::cell::Spare;
+use crate::context::{self, Context};
+use crate::frames::{self, Frames};
+use crate::locks::Held;
+use crate::readers::Steps;
+use crate::shadow::Half;
+use crate::stamp::{self, LEASE, Record, Stamp};
+use crate::tls::{Hot, hot};
+use crate::{registry, sweep};
+
+/// A stamp that an access at some place got, to be used again in its epoch.
+#[derive(Clone, Copy, Default)]
+struct Recent {
+    place: usize,
+    parent: Context,
+    context: Context,
+    stamp: Stamp,
+}
+
+const RECENT: usize = 256;
+
+/// Everything about a thread that no other thread touches.
+pub(crate) struct Thread {
+    /// `T1` in reports; 0 is the main thread.
+    pub(crate) number: u32,
+    /// Its stamps so far reach to this one.
+    pub(crate) stamp: Stamp,
+    /// First stamp of the current epoch.
+    floor: Stamp,
+    /// First stamp since the epoch or the locks held have changed.
+    fresh: Stamp,
+    /// Accesses are not looked at while this is not 0.
+    pub(crate) ignore: u32,
+    /// Synchronisation neither.
+    pub(crate) ignore_sync: u32,
+    pub(crate) clock: ThreadCell,
+    order: Sync,
+    pub(crate) held: Held,
+    pub(crate) spare: Spare,
+    pub(crate) frames: Frames,
+    recent: Box<[Recent; RECENT]>,
+    pub(crate) steps: Option<Steps>,
+    /// The order of the thread in time may be told by another one's end.
+    pub(crate) extent: std::ops::Range<usize>,
+    /// Times destructors of thread-specific data have run so far.
+    pub(crate) farewells: u32,
+    /// Where it slept last, if it did.
+    pub(crate) slept: Context,
+    /// Signals and handlers.
+    pub(crate) signals: crate::signals::Signals,
+    pub(crate) targets: crate::interpose::jumps::Targets,
+    /// Locks that were held when their memory was given back.
+    pub(crate) abandoned: Vec<crate::objects::Abandoned>,
+    /// Events for the recorder.
+    pub(crate) collected: crate::record::Collected,
+}
+
+/// Nobody may enter the runtime: shadow memory is being swept.
+pub(crate) static PAUSED: AtomicBool = AtomicBool::new(false);
+
+impl Thread {
+    /// A thread that begins with what `clock` knows.
+    pub(crate) fn new(number: u32, clock: ThreadCell, order: Order, stack: usize) -> Box<Self> {
+        let mut thread = Box::new(Self {
+            number,
+            stamp: Stamp::NONE,
+            floor: Stamp::NONE,
+            fresh: Stamp::NONE,
+            ignore: 0,
+            ignore_sync: 0,
+            order: Sync::new(order, Volatiles::AsEdges),
+            clock,
+            held: Held::default(),
+            spare: Spare::default(),
+            frames: Frames::new(stack),
+            recent: Box::new([Recent::default(); RECENT]),
+            steps: Some(Steps::default()),
+            extent: 0..0,
+            farewells: 0,
+            slept: Context::UNKNOWN,
+            signals: crate::signals::Signals::default(),
+            targets: crate::interpose::jumps::Targets::default(),
+            abandoned: Vec::new(),
+            collected: crate::record::Collected::default(),
+        });
+        thread.signals.prepare();
+        thread.lease();
+        thread
+    }
+
+    /// Whether that access happened before now.
+    #[inline(always)]
+    pub(crate) fn knows(&self, stamp: Stamp) -> bool {
+        let epoch = stamp.epoch();
+        let clock = &self.clock.clock;
+        epoch.thread() == clock.epoch().thread() || clock.has_heard(epoch)
+    }
+
+    /// Whether this thread made that access.
+    #[inline(always)]
+    pub(crate) fn made(&self, stamp: Stamp) -> bool {
+        stamp.epoch().thread() == self.clock.clock.epoch().thread()
+    }
+
+    /// Whether the access was made by this thread in this epoch.
+    #[inline(always)]
+    pub(crate) fn is_now(&self, stamp: Stamp) -> bool {
+        (self.floor..=self.stamp).contains(&stamp)
+    }
+
+    /// The stamp of an access at `place`.
+    #[inline(always)]
+    pub(crate) fn stamp(&mut self, hot: *mut Hot, place: usize) -> Stamp {
+        // SAFETY: our own block.
+        let parent = unsafe { frames::context((*hot).top) };
+        let slot = (place ^ place >> 8 ^ parent.0 as usize) % RECENT;
+        let recent = &self.recent[slot];
+        if recent.place == place && recent.parent == parent {
+            if (self.fresh..=self.stamp).contains(&recent.stamp) {
+                return recent.stamp;
+            }
+            let context = recent.context;
+            let stamp = self.next(context);
+            self.recent[slot].stamp = stamp;
+            return stamp;
+        }
+        self.stamp_slowly(slot, parent, place)
+    }
+
+    /// The context of an access at `place`, without a stamp.
+    #[inline(always)]
+    pub(crate) fn context_of(&mut self, hot: *mut Hot, place: usize) -> Context {
+        // SAFETY: our own block.
+        let parent = unsafe { frames::context((*hot).top) };
+        let slot = (place ^ place >> 8 ^ parent.0 as usize) % RECENT;
+        let recent = &self.recent[slot];
+        if recent.place == place && recent.parent == parent {
+            return recent.context;
+        }
+        let context = context::inside(parent, place);
+        self.recent[slot] = Recent {
+            place,
+            parent,
+            context,
+            stamp: Stamp::NONE,
+        };
+        context
+    }
+
+    #[inline(never)]
+    fn stamp_slowly(&mut self, slot: usize, parent: Context, place: usize) -> Stamp {
+        let context = context::inside(parent, place);
+        let stamp = self.next(context);
+        self.recent[slot] = Recent {
+            place,
+            parent,
+            context,
+            stamp,
+        };
+        stamp
+    }
+
+    /// A new stamp for an access in that context.
+    pub(crate) fn next(&mut self, context: Context) -> Stamp {
+        if self.stamp.is_last_of_lease() {
+            self.lease();
+        } else {
+            self.stamp.0 += 1;
+        }
+        let locks = self.held.set();
+        self.stamp.set_record(Record { context, locks });
+        self.stamp
+    }
+
+    /// Takes a new lease; the epoch goes on.
+    #[cold]
+    fn lease(&mut self) {
+        let epoch = match self.stamp {
+            Stamp::NONE => self.clock.epoch(),
+            last => last.epoch().after(1),
+        };
+        if sweep::is_due() {
+            sweep::now();
+        }
+        let stamp = loop {
+            match stamp::lease(epoch, self.number) {
+                Some(stamp) => break stamp,
+                None => sweep::now(),
+            }
+        };
+        // Stamps of an earlier tenancy of the same lease must not be taken for
+        // new ones.
+        self.recent.fill(Recent::default());
+        self.stamp = stamp;
+        self.stamp.set_record(Record::default());
+        self.floor = stamp;
+        self.fresh = stamp;
+        self.publish();
+    }
+
+    /// Tells the fast paths which stamps are of this epoch.
+    fn publish(&self) {
+        let hot = hot();
+        // SAFETY: our own block.
+        unsafe {
+            if (*hot).thread.cast_const() == std::ptr::from_ref(self) {
+                (*hot).floor = self.floor.0 << 4;
+                (*hot).span = match crate::detector::engine() {
+                    // Every access is an event.
+                    crate::detector::Engine::General => 0,
+                    _ => (self.stamp.0 | (LEASE - 1)) + 1 - self.floor.0,
+                };
+                (*hot).reader = self.chain().0 * 8;
+                (*hot).sets = [0; 8];
+            }
+        }
+    }
+
+    /// Makes this the current thread of the processor's thread.
+    ///
+    /// # Safety
+    /// The thread is not current anywhere else.
+    pub(crate) unsafe fn enter(&mut self, top: *mut frames::Frame) {
+        let hot = hot();
+        // SAFETY: our own block.
+        unsafe {
+            (*hot).thread = self;
+            (*hot).top = top;
+        }
+        self.publish();
+    }
+
+    /// Carries out a synchronisation: what the thread knows may grow, and a new
+    /// epoch begins if it handed knowledge on.
+    pub(crate) fn synchronise<R>(
+        &mut self,
+        operation: impl FnOnce(&mut Sync, &mut ThreadCell) -> R,
+    ) -> R {
+        let now = self.now();
+        self.clock.clock.set_epoch(now);
+        let result = operation(&mut self.order, &mut self.clock);
+        if self.clock.epoch() != now {
+            self.floor = Stamp(self.stamp.0 + 1);
+            self.fresh = self.floor;
+            self.publish();
+        }
+        result
+    }
+
+    /// The time of the last access.
+    pub(crate) fn now(&self) -> Epoch {
+        self.stamp.epoch()
+    }
+
+    /// A read of this thread in this epoch is in that set: the fast path may
+    /// know.
+    #[inline(always)]
+    pub(crate) fn note_set(&self, set: Half) {
+        // SAFETY: our own block.
+        unsafe { (*hot()).sets[(set.0 >> 4) as usize % 8] = set.0 + 1 };
+    }
+
+    /// Tells the fast paths whether accesses are looked at.
+    pub(crate) fn publish_ignore(&self) {
+        self.publish();
+    }
+
+    /// Stamps and sets of readers may get new meanings.
+    pub(crate) fn forget_steps(&mut self) {
+        if let Some(steps) = &mut self.steps {
+            steps.forget();
+        }
+    }
+
+    /// The locks held have changed: accesses from now on are new ones.
+    pub(crate) fn locks_changed(&mut self) {
+        self.fresh = Stamp(self.stamp.0 + 1);
+    }
+
+    /// The context of the current call, or of `place` in it.
+    pub(crate) fn context(&self, place: usize) -> Context {
+        // SAFETY: our own block.
+        let parent = unsafe { frames::context((*hot()).top) };
+        match place {
+            0 => parent,
+            place => context::inside(parent, place),
+        }
+    }
+
+    /// Whose time it is.
+    pub(crate) fn chain(&self) -> ThreadId {
+        self.clock.epoch().thread()
+    }
+}
+
+/// The current thread, from the moment it enters the runtime until it leaves:
+/// signals wait, and shadow memory is not swept.
+pub(crate) struct Visit {
+    hot: *mut Hot,
+}
+
+impl Visit {
+    /// Enters the runtime; introduces the thread if it is new.
+    #[inline(always)]
+    pub(crate) fn begin() -> Self {
+        let hot = hot();
+        // SAFETY: our own block.
+        unsafe {
+            (*hot).busy += 1;
+            std::sync::atomic::compiler_fence(Ordering::SeqCst);
+            if PAUSED.load(Ordering::Relaxed) && (*hot).busy == 1 {
+                sweep::wait(hot);
+            }
+            if (*hot).thread.is_null() {
+                registry::introduce();
+            }
+        }
+        Self { hot }
+    }
+
+    /// The thread.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) fn thread(&self) -> &'static mut Thread {
+        // SAFETY: our own thread, which stays until it ends. Nobody else has a
+        // reference to it, and visits within a visit do not use theirs at the
+        // same time.
+        unsafe { &mut *(*self.hot).thread }
+    }
+
+    #[inline(always)]
+    pub(crate) fn hot(&self) -> *mut Hot {
+        self.hot
+    }
+}
+
+impl Drop for Visit {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: our own block.
+        unsafe {
+            std::sync::atomic::compiler_fence(Ordering::SeqCst);
+            (*self.hot).busy -= 1;
+            if (*self.hot).pending != 0 && (*self.hot).busy == 0 {
+                crate::signals::deliver();
+            }
+        }
+    }
+}
+
+/// Notes a call, as function entry does.
+pub(crate) fn push_call(caller: usize) {
+    let hot = hot();
+    // SAFETY: our own block and frames.
+    unsafe {
+        (*hot).top.write(frames::Frame { caller, context: 0 });
+        (*hot).top = (*hot).top.add(1);
+    }
+}
+
+/// Notes the end of a call.
+pub(crate) fn pop_call() {
+    let hot = hot();
+    // SAFETY: as above.
+    unsafe { (*hot).top = (*hot).top.sub(1) };
+}
+
+/// The current thread, if it is known.
+pub(crate) fn current() -> Option<&'static mut Thread> {
+    // SAFETY: our own thread.
+    unsafe { (*hot()).thread.as_mut() }
+}

@@ -1,0 +1,92 @@
+//! What the hot paths know of the current thread, in thread-local storage.
+//!
+//! The block is declared in assembly so that it is reached by the initial-exec
+//! model: one load of its offset, or none where the linker can see the whole
+//! executable. `thread_local!` in a shared library would call
+//! `__tls_get_addr` for every access that the program makes.
+//!
+//! All zeroes is the state of a thread that we have not met: every fast path
+//! then fails, and the slow path introduces the thread.
+
+use std::arch::asm;
+
+use crate::frames::Frame;
+use crate::thread::Thread;
+
+/// The current thread's block. The offsets of the first fields are known to the
+/// assembly in [`entry`](crate::entry).
+#[repr(C)]
+pub(crate) struct Hot {
+    /// First stamp of the current epoch, shifted to where shadow words have it.
+    pub(crate) floor: u32,
+    /// How many stamps from there on may belong to the current epoch.
+    pub(crate) span: u32,
+    /// Behind the innermost frame.
+    pub(crate) top: *mut Frame,
+    /// The rest of what is known of the thread.
+    pub(crate) thread: *mut Thread,
+    /// How deep the thread is inside the runtime: signals wait meanwhile.
+    pub(crate) busy: u32,
+    /// Whether signals wait.
+    pub(crate) pending: u32,
+    /// Who called the function that stands in for the C library's, and which
+    /// one that is.
+    pub(crate) caller: usize,
+    pub(crate) function: usize,
+    /// Eight times the number that the thread has in clocks: where its slot is
+    /// among the readers of a cell.
+    pub(crate) reader: u32,
+    /// The thread has ended, as far as we are concerned.
+    pub(crate) gone: u32,
+    unused: [u32; 2],
+    /// Sets of readers that a read of this epoch is in, plus one: 0 is none, and
+    /// so is the read half of a word that nobody has read.
+    pub(crate) sets: [u32; 8],
+}
+
+impl Hot {
+    /// Whether the thread has ended.
+    pub(crate) fn gone(&self) -> bool {
+        self.gone != 0
+    }
+}
+
+/// Bytes reserved for [`Hot`].
+const SIZE: usize = 128;
+const _: () = assert!(size_of::<Hot>() <= SIZE);
+const _: () = assert!(std::mem::offset_of!(Hot, span) == 4);
+const _: () = assert!(std::mem::offset_of!(Hot, top) == 8);
+const _: () = assert!(std::mem::offset_of!(Hot, caller) == 32);
+const _: () = assert!(std::mem::offset_of!(Hot, function) == 40);
+const _: () = assert!(std::mem::offset_of!(Hot, reader) == 48);
+const _: () = assert!(std::mem::offset_of!(Hot, sets) == 64);
+
+std::arch::global_asm!(
+    ".section .tbss,\"awT\",@nobits",
+    ".hidden __racehound_hot",
+    ".globl __racehound_hot",
+    ".type __racehound_hot, @object",
+    ".size __racehound_hot, {size}",
+    ".p2align 6",
+    "__racehound_hot:",
+    ".zero {size}",
+    ".text",
+    size = const SIZE,
+);
+
+/// The current thread's block.
+#[inline(always)]
+pub(crate) fn hot() -> *mut Hot {
+    let at: *mut Hot;
+    // SAFETY: reads the thread pointer and the block's offset from it; changes
+    // nothing.
+    unsafe {
+        asm!(
+            "mov {at}, qword ptr [rip + __racehound_hot@GOTTPOFF]",
+            "add {at}, qword ptr fs:[0]",
+            at = out(reg) at,
+            options(pure, nomem, nostack),
+        );
+    }
+    at
+}
