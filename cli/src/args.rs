@@ -1,5 +1,6 @@
 //! The command line, and the help that teaches it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -10,7 +11,7 @@ use racehound_detect::Which;
 #[command(name = "racehound", version, max_term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 nothing found at the --fail-on level, 66 findings, \
-                        2 wrong usage or unreadable input."
+                        2 wrong usage or unreadable input, 3 the program or compiler could not be started."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -24,6 +25,106 @@ pub(crate) enum Command {
     Trace(TraceCommand),
     #[command(subcommand)]
     Model(ModelCommand),
+    Run(Run),
+    /// Compile and link C as the C compiler does, ready for Racehound
+    #[command(name = "cc", long_about = DROP_IN)]
+    Cc(Compile),
+    /// Compile and link C++ as the C++ compiler does, ready for Racehound
+    #[command(name = "c++", alias = "cxx", long_about = DROP_IN)]
+    Cxx(Compile),
+}
+
+/// Run a program once under a detector
+///
+/// The program must be instrumented: built by `racehound cc` or `racehound c++`, or by gcc with
+/// -fsanitize=thread, whose runtime library is replaced. It behaves as it does by itself, its
+/// exit code included, and races are reported on standard error as they are found; then the exit
+/// code is 66.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound cc -g bank.c -o bank && racehound run -- ./bank
+  racehound run --detector acculock -- ./bank --accounts 10
+  racehound run --record bank.rht -- ./bank; racehound analyze bank.rht --detector all
+
+Options of the runtime, ThreadSanitizer's among them, are taken from the environment variables
+TSAN_OPTIONS and RACEHOUND_OPTIONS, for example TSAN_OPTIONS=suppressions=known.txt.")]
+pub(crate) struct Run {
+    /// What looks for races; 'none' looks for nothing, at next to no cost
+    #[arg(long, value_name = "NAME", default_value = "fasttrack", value_parser = live_detector)]
+    pub(crate) detector: String,
+
+    /// Write a trace of the execution, for 'racehound analyze'
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Write the findings as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// How findings are shown
+    #[arg(long, value_enum, default_value_t = Layout::Tsan)]
+    pub(crate) format: Layout,
+
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// How findings are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Layout {
+    /// As ThreadSanitizer shows them, when they are found
+    Tsan,
+    /// As the other commands show them, when the program has ended
+    Text,
+}
+
+fn live_detector(name: &str) -> Result<String, String> {
+    if name == "none" || Which::ALL.iter().any(|which| which.name() == name) {
+        return Ok(name.to_owned());
+    }
+    let names: Vec<&str> = Which::ALL.iter().map(|which| which.name()).collect();
+    Err(format!("it is none of {}, none", names.join(", ")))
+}
+
+const DROP_IN: &str = "\
+A drop-in compiler: takes any command line of gcc or clang and runs that compiler with it. \
+What is compiled is instrumented, executables get Racehound's runtime; everything else, \
+output and exit code included, is the compiler's own. So are all options, --help too.
+
+The compiler is what RACEHOUND_CC says (RACEHOUND_CXX for c++), perhaps with a launcher and \
+options, as in 'ccache gcc -m64'. Else it is clang, or gcc, whichever is there.
+
+To leave a file alone, say -fno-sanitize=thread. Code without a C library (-ffreestanding, \
+-nostdlib and the like) is left alone in any case. What should be linked with -static is \
+linked dynamically instead, for the runtime needs that.
+
+Where the compiler must be one word, use racehound-cc and racehound-cxx.";
+
+/// A command line that belongs to a compiler.
+#[derive(Debug, ClapArgs)]
+#[command(
+    disable_help_flag = true,
+    after_help = "Examples:
+  racehound cc -g -O1 bank.c -o bank
+  make CC='racehound cc' CXX='racehound c++'
+  ./configure CC='racehound cc' CXX='racehound c++'
+  CC='racehound cc' CXX='racehound c++' meson setup build
+  cmake -B build -DCMAKE_C_COMPILER=racehound-cc -DCMAKE_CXX_COMPILER=racehound-cxx"
+)]
+pub(crate) struct Compile {
+    /// The compiler's options and files
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENTS"
+    )]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// Run race detectors over a recorded trace, side by side

@@ -28,6 +28,12 @@ pub(crate) enum Error {
         path.display()
     )]
     UnknownTarget { path: PathBuf },
+    /// A program cannot be run.
+    #[error("{0}")]
+    NotStarted(String),
+    /// A program has nothing in it that would tell us what it does.
+    #[error("{0}")]
+    NotInstrumented(String),
     /// A wish that makes no sense.
     #[error("{0}")]
     Wish(String),

@@ -6,6 +6,7 @@ mod commands;
 mod error;
 mod findings;
 mod input;
+mod instrumentation;
 mod output;
 mod progress;
 
@@ -15,11 +16,14 @@ use clap::Parser;
 
 use args::{Args, Command, ModelCommand, TraceCommand};
 use error::Error;
+use racehound::driver::{self, Language};
 
 /// Nothing found at the level that fails.
 const CLEAN: u8 = 0;
 /// Findings at the level that fails.
 const FINDINGS: u8 = 66;
+/// The program could not be started, or is not instrumented.
+const NOT_STARTED: u8 = 3;
 /// Wrong usage, or input that cannot be read.
 const USAGE: u8 = 2;
 
@@ -31,6 +35,9 @@ fn main() -> ExitCode {
         Command::Trace(TraceCommand::Gen(args)) => commands::generate::run(&args),
         Command::Model(ModelCommand::Explore(args)) => commands::model::explore(&args),
         Command::Model(ModelCommand::Run(args)) => commands::model::run(&args),
+        Command::Run(args) => commands::run::run(&args),
+        Command::Cc(args) => return driver::main(Language::C, args.arguments),
+        Command::Cxx(args) => return driver::main(Language::Cxx, args.arguments),
     };
     match result {
         Ok(code) => code.into(),
@@ -38,7 +45,10 @@ fn main() -> ExitCode {
         Err(Error::OutputClosed) => CLEAN.into(),
         Err(error) => {
             anstream::eprintln!("racehound: {error}");
-            USAGE.into()
+            match error {
+                Error::NotStarted(_) | Error::NotInstrumented(_) => NOT_STARTED.into(),
+                _ => USAGE.into(),
+            }
         }
     }
 }

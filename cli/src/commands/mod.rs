@@ -4,4 +4,5 @@ pub(crate) mod analyze;
 pub(crate) mod convert;
 pub(crate) mod generate;
 pub(crate) mod model;
+pub(crate) mod run;
 pub(crate) mod stat;

@@ -1,0 +1,5 @@
+//! The parts of the command that its one-word companions `racehound-cc` and
+//! `racehound-c++` share with it.
+
+pub mod driver;
+pub mod runtime;
