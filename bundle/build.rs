@@ -150,7 +150,13 @@ fn interposed(symbols: &BTreeSet<String>) -> Vec<String> {
 
 /// The names that programs use.
 fn exports(symbols: &BTreeSet<String>, names: &[String]) -> BTreeSet<String> {
-    let public = ["__tsan_", "__sanitizer_", "Annotate", "__racehound_runtime"];
+    let public = [
+        "__tsan_",
+        "__sanitizer_",
+        "Annotate",
+        "WTFAnnotate",
+        "__racehound_runtime",
+    ];
     let is_public = |symbol: &&String| {
         symbol.starts_with(PREFIX)
             || public.iter().any(|prefix| symbol.starts_with(prefix))

@@ -2,10 +2,15 @@
 // flags: -fopenmp
 // expect: race
 // shows: always
+#define _GNU_SOURCE
+#include <unistd.h>
+
 static volatile long sum; // volatile: added to in memory, not in a register
 
 int main(void) {
-#pragma omp parallel for num_threads(2)
-    for (int i = 0; i < 100; i++)
-        sum += i; // RACE
+#pragma omp parallel for num_threads(2) schedule(static)
+    for (int i = 0; i < 100; i++) {
+        if (i == 50) usleep(5000); // the second thread's first turn
+        sum += i;                  // RACE
+    }
 }

@@ -10,11 +10,13 @@ struct Shape { long width, height; };
 int main() {
     Shape *shape = new Shape{1, 2};
     std::thread owner([&] {
+        invisible_await(1);
         delete shape;                // RACE
         invisible_step();
     });
     std::thread user([&] {
-        invisible_await(1);
+        invisible_step();
+        invisible_await(2);
         long height = shape->height; // RACE
         __asm__ volatile("" : : "r"(height));
     });

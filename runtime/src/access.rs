@@ -349,7 +349,6 @@ pub(crate) fn hold<R: Rule>(
     let first = common.trailing_zeros() as usize;
     let race = report::Race {
         address: address + first,
-        size: (common >> first).trailing_ones() as usize,
         access_address: access.address,
         access_size: access.size,
         now: (stamp, access.kind),

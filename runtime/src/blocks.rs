@@ -53,6 +53,9 @@ fn grow(address: usize) {
 /// number.
 const THREAD: usize = 1 << 62;
 
+/// Set in the entry of a block that was freed: contexts do not need all bits.
+const FREED: u64 = 1 << 63;
+
 /// Notes a block.
 pub(crate) fn insert(start: usize, size: usize, thread: u32, context: Context) {
     let entry = match entry(start) {
@@ -71,7 +74,7 @@ pub(crate) fn insert(start: usize, size: usize, thread: u32, context: Context) {
 }
 
 fn decode(start: usize, bits: u64) -> Option<Block> {
-    let (whose, size) = ((bits >> 32) as u32, bits as u32);
+    let (whose, size) = (((bits & !FREED) >> 32) as u32, bits as u32);
     let (thread, context) = Context(whose).split()?;
     Some(Block {
         start,
@@ -81,10 +84,11 @@ fn decode(start: usize, bits: u64) -> Option<Block> {
     })
 }
 
-/// The size of the block that begins there.
+/// The size of the block that begins there, if it was not freed.
 pub(crate) fn size(start: usize) -> Option<usize> {
     match entry(start)?.load(Ordering::Relaxed) {
         0 => None,
+        bits if bits & FREED != 0 => None,
         bits => Some(bits as u32 as usize - 1),
     }
 }
@@ -94,6 +98,10 @@ const FARTHEST: usize = 1 << 30;
 
 /// The block around an address.
 pub(crate) fn around(address: usize) -> Option<Block> {
+    // A virtual machine may have its heap in a block of ours.
+    if let Some(block) = crate::abi::java::around(address) {
+        return Some(block);
+    }
     let mut at = address & !(GRAIN - 1);
     let end =
         at.saturating_sub(FARTHEST) & !((1 << CHUNK_BITS) - 1) | (at & !((1 << CHUNK_BITS) - 1));
@@ -110,9 +118,10 @@ pub(crate) fn around(address: usize) -> Option<Block> {
     }
 }
 
-/// Forgets the block that begins there.
-pub(crate) fn remove(start: usize) {
+/// The block that begins there is freed. It is still told of until there is
+/// another.
+pub(crate) fn freed(start: usize) {
     if let Some(entry) = entry(start) {
-        entry.store(0, Ordering::Relaxed);
+        entry.fetch_or(FREED, Ordering::Relaxed);
     }
 }

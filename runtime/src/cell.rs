@@ -321,6 +321,7 @@ impl Cell {
     }
 
     #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
     pub(crate) fn header(&self) -> &mut Header {
         // SAFETY: the cell is held, and what others may read meanwhile is
         // atomic.

@@ -3,12 +3,13 @@
 //! The graph has an edge from lock *a* to lock *b* if some thread took *b* while
 //! it held *a*. A circle of edges made by different threads, with no lock in
 //! common that all of them held (a gate that lets only one of them in at a
-//! time), means that threads in the right interleaving wait for each other.
+//! time), and that have not run in turn, means that threads in the right interleaving wait for each other.
 
 use rustc_hash::FxHashMap;
 
 use crate::context::Context;
 use crate::objects::Held;
+use crate::registry;
 use crate::report::{self, Inversion};
 use crate::spin::Locked;
 use crate::thread::Thread;
@@ -102,11 +103,6 @@ pub(crate) fn forget(node: u32) {
     }
 }
 
-/// The lock over the graph, to be held over a fork.
-pub(crate) fn guard() -> &'static crate::spin::Spin {
-    GRAPH.raw()
-}
-
 impl Graph {
     /// A circle through the newest edge of a lock that was not reported yet.
     fn circle(&mut self, from: u32) -> Option<Vec<Inversion>> {
@@ -127,6 +123,8 @@ impl Graph {
             taken: edge.taken,
             held: edge.held,
         };
+        // The oldest first: the newest closes the circle.
+        path.rotate_left(1);
         Some(path.iter().map(inversion).collect())
     }
 
@@ -159,7 +157,9 @@ fn is_dangerous(path: &[(u32, Edge)]) -> bool {
     path.iter().enumerate().all(|(i, (_, a))| {
         path[..i].iter().all(|(_, b)| {
             let gate = |lock: &u32| b.gates.contains(lock) && !locks.contains(lock);
-            a.thread != b.thread && !a.gates.iter().any(gate)
+            a.thread != b.thread
+                && !a.gates.iter().any(gate)
+                && !registry::in_turn(a.thread, b.thread)
         })
     })
 }

@@ -1,9 +1,11 @@
 //! The end of the process.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::detector::{self, Engine};
+use crate::report::Reporting;
+use crate::thread::Thread;
 use crate::{hooks, options, output, record, registry, report};
 
 static FINISHED: AtomicBool = AtomicBool::new(false);
@@ -24,8 +26,17 @@ pub(crate) fn prepare() {
 }
 
 extern "C" fn at_exit(_argument: *mut libc::c_void) {
-    if detector::engine() == Engine::Off || FINISHED.swap(true, Ordering::Relaxed) {
-        return;
+    if detector::engine() != Engine::Off && conclude() {
+        // SAFETY: flushes what the program has written.
+        unsafe { libc::fflush(std::ptr::null_mut()) };
+        die();
+    }
+}
+
+/// Says what there is to say in the end, once; whether the process has failed.
+pub(crate) fn conclude() -> bool {
+    if FINISHED.swap(true, Ordering::Relaxed) {
+        return false;
     }
     let options = options::get();
     // Threads that still run may have something to show yet.
@@ -38,6 +49,7 @@ extern "C" fn at_exit(_argument: *mut libc::c_void) {
             report::thread_leak(number, count);
         }
     }
+    check_ignores(visit.thread());
     record::finish();
     let count = report::count();
     if count > 0 {
@@ -48,19 +60,54 @@ extern "C" fn at_exit(_argument: *mut libc::c_void) {
     {
         output::write(&text);
     }
-    let failed = hooks::on_finalize(count > 0);
-    drop(visit);
-    if failed {
-        // SAFETY: flushes what the program has written.
-        unsafe { libc::fflush(std::ptr::null_mut()) };
-        die();
+    hooks::on_finalize(count > 0)
+}
+
+/// A thread ends. Where accesses are ignored to the end, races go unseen that
+/// the program meant to have found: that is an error of its own.
+pub(crate) fn check_ignores(thread: &Thread) {
+    if thread.ignore == 0 || thread.ignores.is_empty() || registry::is_forked() {
+        return;
     }
+    let mut reporter = Reporting::begin();
+    let mut text = String::from("ThreadSanitizer: ");
+    match registry::info(thread.number).filter(|info| info.number != 0) {
+        Some(info) => {
+            let (number, name) = (info.number, &info.name);
+            text +=
+                &format!("thread T{number} {name} finished with ignores enabled, created at:\n");
+            text += &report::render_stack(&reporter.stack(info.made));
+        }
+        None => text += "main thread finished with ignores enabled\n",
+    }
+    text += "  One of the following ignores was not ended (in order of probability)\n";
+    for &context in &thread.ignores {
+        text += "  Ignore was enabled at:\n";
+        text += &report::render_stack(&reporter.stack(context));
+    }
+    drop(reporter);
+    output::write(&text);
+    die();
+}
+
+/// What the program wants done before it dies of a report; 0 is nothing.
+static LAST_WORDS: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets what the program wants done before it dies of a report.
+pub(crate) fn set_last_words(words: Option<extern "C" fn()>) {
+    LAST_WORDS.store(words.map_or(0, |words| words as usize), Ordering::Release);
 }
 
 /// Ends the process with the code that means reports.
 pub(crate) fn die() -> ! {
     let options = options::get();
     record::finish();
+    // Whoever dies while saying them has said enough.
+    let words = LAST_WORDS.swap(0, Ordering::AcqRel);
+    if words != 0 {
+        // SAFETY: set as a function of that type.
+        unsafe { std::mem::transmute::<usize, extern "C" fn()>(words)() };
+    }
     // SAFETY: ends the process.
     unsafe {
         if options.abort_on_error {

@@ -1,6 +1,35 @@
 //! The native host: the functions behind `-fsanitize=thread`.
+//!
+//! A program that was compiled with `-fsanitize=thread` calls a function before
+//! each access to memory, and `NAME` of the C library where it wants to
+//! synchronise. Both lead here.
+//!
+//! | | |
+//! |---|---|
+//! | [`entry`], [`abi`] | the functions that compilers and programs call by name |
+//! | [`interpose`], [`real`] | the C library's functions that we stand in for |
+//! | [`access`], [`rule`], [`bulk`], [`shadow_range`] | what becomes of an access |
+//! | [`shadow`], [`cell`], [`readers`], [`objects`], [`blocks`] | what is remembered, and where |
+//! | [`stamp`], [`context`], [`frames`], [`locks`], [`sweep`] | how an access fits 28 bits |
+//! | [`sync`], [`deadlock`] | synchronisation: what threads know, which locks they hold |
+//! | [`thread`], [`registry`], [`signals`], [`tls`], [`stack`] | threads |
+//! | [`general`], [`record`] | events for other detectors and for traces |
+//! | [`report`], [`output`], [`findings`], [`hooks`], [`options`] | what is told, and how |
+//! | [`start`], [`finish`], [`memory`], [`spin`] | beginning, end and ground |
+//!
+//! # Invariants
+//! * Nothing here allocates through the program's `malloc`: Rust's allocator is
+//!   our own, and every reference to a C function that we stand in for leads to
+//!   the real one (see the crate `racehound-bundle`).
+//! * While a thread is inside, signals of the program wait, and who holds a lock
+//!   of ours waits for nothing else; so nobody waits for himself.
+//! * The program's `errno` is what it was.
+
+// A runtime is made of raw memory; each use says why it is sound.
 #![allow(unsafe_code)]
-#![allow(missing_docs)]
+// What is exported is exported by name, for compilers and the C library's users;
+// no Rust program links with this crate.
+#![allow(unreachable_pub, non_snake_case, private_interfaces)]
 
 mod abi;
 mod access;
@@ -10,7 +39,7 @@ mod cell;
 mod context;
 mod deadlock;
 mod detector;
-pub mod entry;
+mod entry;
 mod findings;
 mod finish;
 mod frames;

@@ -98,11 +98,6 @@ pub(crate) fn meet(a: LockSetId, b: LockSetId) -> LockSetId {
     with_sets(|sets| sets.protections.meet(a, b))
 }
 
-/// The locks in a set of the detectors.
-pub(crate) fn spell_out(set: LockSetId) -> Vec<SyncId> {
-    with_sets(|sets| sets.protections.locks(set).to_vec())
-}
-
 /// A lock being held.
 #[derive(Clone, Copy)]
 pub(crate) struct Holding {
@@ -202,9 +197,4 @@ impl Held {
         }
         set
     }
-}
-
-/// The lock over the table, to be held over a fork.
-pub(crate) fn guard() -> &'static crate::spin::Spin {
-    SETS.raw()
 }

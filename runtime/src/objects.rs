@@ -6,6 +6,7 @@
 //! along. Several objects may share eight bytes; they form a list.
 
 use std::cell::UnsafeCell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use racehound_detect::order::{AtomicCell, SyncCell};
@@ -52,6 +53,10 @@ pub(crate) struct Mutex {
     pub(crate) taken: Context,
     pub(crate) recursive: bool,
     pub(crate) is_rw: bool,
+    /// The program says so: it is there from the beginning to the end.
+    pub(crate) is_static: bool,
+    /// The program says so: its destruction counts where others' does not.
+    pub(crate) is_not_static: bool,
     /// The last access by its users, before they gave it back.
     pub(crate) last_use: Stamp,
     /// Wrong use was reported; once is enough.
@@ -251,6 +256,55 @@ pub(crate) fn forget(thread: &mut Thread, address: usize) {
     }
 }
 
+/// An object that was taken from its address and is at none.
+pub(crate) struct Lifted(u32);
+
+/// Takes the objects at some addresses out of the eight bytes at `address`.
+/// Nobody uses them meanwhile.
+pub(crate) fn lift(thread: &mut Thread, address: usize, which: Range<usize>) -> Vec<Lifted> {
+    let group = shadow::group(address);
+    let Some(cell) = Cell::existing(group) else {
+        return Vec::new();
+    };
+    let mut lifted = Vec::new();
+    let mut left = 0;
+    let mut at = cell.header().sync.load(Ordering::Relaxed);
+    while at != 0 {
+        // SAFETY: the list changes only with the cell held.
+        let state = unsafe { &mut *slot(at).state.get() };
+        let next = state.next;
+        match which.contains(&state.address) {
+            true => lifted.push(Lifted(at)),
+            false => {
+                state.next = left;
+                left = at;
+            }
+        }
+        at = next;
+    }
+    cell.header().sync.store(left, Ordering::Release);
+    cell.finish(group, &mut thread.spare);
+    lifted
+}
+
+/// Puts an object where it belongs, given where it was.
+pub(crate) fn settle(thread: &mut Thread, lifted: Lifted, to: impl Fn(usize) -> usize) {
+    let object = slot(lifted.0);
+    object.lock.lock();
+    // SAFETY: held.
+    let state = unsafe { &mut *object.state.get() };
+    state.address = to(state.address);
+    let (id, address) = (state.id, state.address);
+    let cell = Cell::of(shadow::group(address), &mut thread.spare);
+    state.next = cell.header().sync.load(Ordering::Relaxed);
+    object.lock.unlock();
+    cell.header().sync.store(lifted.0, Ordering::Release);
+    cell.unlock();
+    if let Some(past) = PAST.lock().get_mut(id as usize) {
+        past.address = address;
+    }
+}
+
 /// What reports say of an object that may be gone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Past {
@@ -282,11 +336,6 @@ pub(crate) fn made(id: u32, made: Context) {
     if let Some(past) = PAST.lock().get_mut(id as usize) {
         past.made = made;
     }
-}
-
-/// The locks over the tables, to be held over a fork.
-pub(crate) fn guards() -> [&'static Spin; 2] {
-    [FREE.raw(), PAST.raw()]
 }
 
 /// The number of the object at an address, if a held cell has one.

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use racehound_detect::order::Order;
 
 use crate::detector::Engine;
-use crate::{hooks, output};
+use crate::hooks;
 
 macro_rules! options {
     ($($(#[$note:meta])* $name:ident: $type:ty = $default:expr;)*) => {
@@ -133,6 +133,10 @@ options! {
     verbosity: i32 = 0;
     /// What the handler of a signal finds in the child of a fork.
     die_after_fork: bool = false;
+    /// Print the line that sums a report up.
+    print_summary: bool = true;
+    /// Tell where the makers of threads were made, too.
+    print_full_thread_history: bool = false;
     /// List the options.
     help: bool = false;
     /// Make calls to exit wait for handlers.

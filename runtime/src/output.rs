@@ -22,14 +22,17 @@ pub(crate) fn set_descriptor(descriptor: i32) {
     DESCRIPTOR.store(descriptor, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// Writes some text, in one piece.
-pub(crate) fn write(text: &str) {
-    let path = PATH
-        .lock()
+/// Where reports go, without the process id.
+pub(crate) fn path() -> String {
+    PATH.lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
         .clone()
-        .unwrap_or_else(|| options::get().log_path.clone());
-    match path.as_str() {
+        .unwrap_or_else(|| options::get().log_path.clone())
+}
+
+/// Writes some text, in one piece.
+pub(crate) fn write(text: &str) {
+    match path().as_str() {
         "" | "stderr" => to_descriptor(DESCRIPTOR.load(std::sync::atomic::Ordering::Relaxed), text),
         "stdout" => to_descriptor(1, text),
         path => {

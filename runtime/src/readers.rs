@@ -45,11 +45,6 @@ pub(crate) fn init() {
     HEADS.store(heads as usize, Ordering::Relaxed);
 }
 
-/// The lock over the table, to be held over a fork.
-pub(crate) fn guard() -> &'static Spin {
-    &LOCK
-}
-
 fn set(number: u32) -> &'static Set {
     let base = BASE.load(Ordering::Relaxed) as *const Set;
     // SAFETY: numbers are below SETS; a set does not change while somebody

@@ -35,7 +35,10 @@ fn functions() -> impl Iterator<Item = &'static Function> {
 extern "C" fn __racehound_resolve(number: usize) -> usize {
     // SAFETY: called with numbers of the table.
     let function = unsafe { &*(&raw const __racehound_functions).add(number) };
-    let real = find(function);
+    let mut real = find(function);
+    if real.is_null() {
+        real = own_operator(function);
+    }
     if real.is_null() {
         // SAFETY: names are C strings.
         let name = unsafe { CStr::from_ptr(function.name) };
@@ -43,6 +46,49 @@ extern "C" fn __racehound_resolve(number: usize) -> usize {
     }
     function.real.store(real as usize, Ordering::Relaxed);
     real as usize
+}
+
+/// C++'s operators for a program that has its library linked in: there our
+/// stand-ins are the only ones.
+fn own_operator(function: &Function) -> *mut c_void {
+    // SAFETY: names are C strings.
+    let name = unsafe { CStr::from_ptr(function.name) }.to_bytes();
+    let aligned = name.windows(9).any(|part| part == b"align_val");
+    match (name, aligned) {
+        ([b'_', b'Z', b'n', ..], false) => allocate as *mut c_void,
+        ([b'_', b'Z', b'n', ..], true) => allocate_aligned as *mut c_void,
+        ([b'_', b'Z', b'd', ..], _) => give_back as *mut c_void,
+        _ => std::ptr::null_mut(),
+    }
+}
+
+unsafe extern "C" {
+    fn __libc_malloc(size: usize) -> *mut c_void;
+    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+    fn __libc_free(block: *mut c_void);
+}
+
+extern "C" fn allocate(size: usize) -> *mut c_void {
+    // SAFETY: any size will do.
+    let block = unsafe { __libc_malloc(size.max(1)) };
+    if block.is_null() {
+        crate::fatal("out of memory in operator new");
+    }
+    block
+}
+
+extern "C" fn allocate_aligned(size: usize, align: usize) -> *mut c_void {
+    // SAFETY: the compiler gives a power of two.
+    let block = unsafe { __libc_memalign(align, size.max(1)) };
+    if block.is_null() {
+        crate::fatal("out of memory in operator new");
+    }
+    block
+}
+
+extern "C" fn give_back(block: *mut c_void) {
+    // SAFETY: allocated as above.
+    unsafe { __libc_free(block) };
 }
 
 /// Calls nothing that may need to be found itself.

@@ -22,7 +22,6 @@ use racehound_trace::{
 use rustc_hash::FxHashMap;
 
 use crate::context::Context;
-use crate::sync::Atomic;
 use crate::thread::Thread;
 use crate::{options, output, registry, report};
 
@@ -455,9 +454,6 @@ pub(crate) fn free(thread: &mut Thread, address: usize, size: usize, place: usiz
         gives(thread, place, Op::Free { loc, size });
     }
 }
-
-/// An atomic operation that shadow words have taken care of.
-pub(crate) fn atomic(_thread: &Thread, _at: (usize, usize), _atomic: Atomic, _place: usize) {}
 
 /// The process ends: what is collected goes into the file, which is closed.
 pub(crate) fn finish() {

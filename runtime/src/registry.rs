@@ -2,6 +2,7 @@
 //! they knew in the end.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use racehound_detect::clock::Epoch;
 use racehound_detect::order::ThreadCell;
@@ -26,6 +27,10 @@ pub(crate) struct Info {
     pub(crate) finished: bool,
     pub(crate) detached: bool,
     pub(crate) joined: bool,
+    /// When it was made and waited for, in the order of such events, and by whom.
+    made_at: u64,
+    joined_at: u64,
+    joined_by: u32,
     /// Its path in the tree of threads: `0.2` is the main thread's second.
     pub(crate) path: String,
     children: u32,
@@ -36,11 +41,13 @@ pub(crate) struct Info {
     last: Option<Box<ThreadCell>>,
     /// Where it is in thread-local storage while it runs.
     pub(crate) hot: usize,
+    /// Where the rest is while it exists.
+    thread: usize,
+    /// The program switches to it and from it.
+    pub(crate) fiber: bool,
     pub(crate) stack: (usize, usize),
     /// Thread-local storage within the stack.
     pub(crate) tls: std::ops::Range<usize>,
-    /// Where it slept last.
-    slept: Context,
 }
 
 /// A line of threads of which each knew all of its predecessor: they share one
@@ -80,11 +87,6 @@ pub(crate) fn all() -> All {
     let mut guard = REGISTRY.lock();
     guard.get_or_insert_default();
     All(guard)
-}
-
-/// The lock over it, to be held over a fork.
-pub(crate) fn guard() -> &'static crate::spin::Spin {
-    REGISTRY.raw()
 }
 
 /// Chains that wait for somebody who knows them; beyond, the oldest is given to
@@ -136,15 +138,19 @@ impl Registry {
             finished: false,
             detached: false,
             joined: false,
+            made_at: tick(),
+            joined_at: 0,
+            joined_by: 0,
             path,
             children: 0,
             ordinal,
             handle: 0,
             last: None,
             hot: 0,
+            thread: 0,
+            fiber: false,
             stack: (0, 0),
             tls: 0..0,
-            slept: Context::UNKNOWN,
         });
         number
     }
@@ -180,7 +186,31 @@ pub(crate) fn fork(thread: &mut Thread, made: Context, stack: usize) -> Box<Thre
     let mut child = Thread::new(number, clock, order, stack);
     child.ignore = thread.ignore;
     child.ignore_sync = thread.ignore_sync;
+    all().threads[number as usize].thread = std::ptr::from_mut(&mut *child) as usize;
     child
+}
+
+/// The current thread makes a fiber.
+pub(crate) fn fork_fiber(thread: &mut Thread, made: Context, stack: usize) -> *mut Thread {
+    let mut fiber = fork(thread, made, stack);
+    // It ignores nothing because its maker happens to.
+    fiber.ignore = 0;
+    fiber.ignore_sync = 0;
+    fiber.resting = fiber.frames.bottom();
+    let mut all = all();
+    let info = &mut all.threads[fiber.number as usize];
+    info.fiber = true;
+    info.detached = true;
+    Box::into_raw(fiber)
+}
+
+/// A fiber will not be switched to any more.
+///
+/// # Safety
+/// It was made by [`fork_fiber`], is current nowhere, and ends only once.
+pub(crate) unsafe fn end_fiber(fiber: *mut Thread) {
+    // SAFETY: the caller's promise.
+    ended(unsafe { Box::from_raw(fiber) });
 }
 
 /// The thread could not be made.
@@ -190,6 +220,7 @@ pub(crate) fn never_began(child: Box<Thread>) {
     let info = &mut all.threads[number as usize];
     info.finished = true;
     info.joined = true;
+    info.thread = 0;
     info.last = Some(Box::new(child.clock));
     all.retire(number);
 }
@@ -204,10 +235,13 @@ pub(crate) fn begin(mut thread: Box<Thread>) {
     let stack = crate::stack::extent();
     thread.extent = stack.clone();
     register(thread.number, handle, os_id, &stack);
+    all().threads[thread.number as usize].thread = std::ptr::from_mut(&mut *thread) as usize;
     let bottom = thread.frames.bottom();
     // SAFETY: it is current nowhere yet.
     unsafe {
-        Box::leak(thread).enter(bottom);
+        let thread = Box::leak(thread);
+        (*hot()).home = thread;
+        thread.enter(bottom);
         (*hot()).busy -= 1;
     }
 }
@@ -259,16 +293,44 @@ pub(crate) fn introduce() {
 pub(crate) fn finish() {
     let hot: *mut Hot = hot();
     // SAFETY: our own block; nobody else has the thread.
-    let mut thread = unsafe {
-        let thread = std::mem::replace(&mut (*hot).thread, std::ptr::null_mut());
+    unsafe {
+        let thread = (*hot).thread;
         if thread.is_null() {
             return;
         }
+        // What ends is what the processor's thread began as; a fiber that it is
+        // on rests.
+        let home = (*hot).home;
+        let at_home = (*thread).switch(home);
+        if !at_home {
+            (*thread).resting = (*hot).top;
+        }
+        (*hot).thread = std::ptr::null_mut();
+        (*hot).home = std::ptr::null_mut();
         (*hot).top = std::ptr::null_mut();
         (*hot).floor = 0;
         (*hot).span = 0;
-        Box::from_raw(thread)
-    };
+        // What the C library does from now on is not the program's doing.
+        (*hot).gone = 1;
+        match at_home {
+            true => {
+                let thread = Box::from_raw(home);
+                crate::finish::check_ignores(&thread);
+                ended(thread);
+            }
+            // Another processor's thread goes on with it.
+            false => {
+                let mut all = all();
+                let info = &mut all.threads[(*home).number as usize];
+                info.hot = 0;
+                info.fiber = true;
+            }
+        }
+    }
+}
+
+/// A thread that is not current any more is over.
+fn ended(mut thread: Box<Thread>) {
     thread.clock.clock.set_epoch(thread.now());
     crate::record::end(&mut thread);
     crate::cell::give_back(&mut thread.spare);
@@ -277,6 +339,7 @@ pub(crate) fn finish() {
     let info = &mut all.threads[number as usize];
     info.finished = true;
     info.hot = 0;
+    info.thread = 0;
     info.last = Some(Box::new(thread.clock.clone()));
     if info.detached {
         let handle = info.handle;
@@ -300,6 +363,8 @@ pub(crate) fn joined(visit: &Visit, number: u32) {
         all.by_handle.remove(&handle);
         let info = &mut all.threads[number as usize];
         info.joined = true;
+        info.joined_at = tick();
+        info.joined_by = thread.number;
         info.last.clone()
     };
     if let Some(last) = last {
@@ -331,10 +396,12 @@ pub(crate) fn name(number: u32, name: &str) {
 pub(crate) fn only_me(thread: &Thread) {
     let mut all = all();
     for info in &mut all.threads {
-        if info.number != thread.number && !info.finished {
+        let goes_on = info.fiber || info.hot == hot() as usize;
+        if info.number != thread.number && !info.finished && !goes_on {
             info.finished = true;
             info.joined = true;
             info.hot = 0;
+            info.thread = 0;
         }
     }
     FORKED.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -356,22 +423,25 @@ pub(crate) fn whose_stack(address: usize) -> Option<(u32, bool)> {
     Some((info.number, info.tls.contains(&address)))
 }
 
-/// Where a thread has slept, if it has done so since its last synchronisation.
-pub(crate) fn slept(number: u32) -> Option<Context> {
-    let slept = all().threads.get(number as usize)?.slept;
-    (slept != Context::UNKNOWN).then_some(slept)
-}
-
-/// Notes where a thread sleeps.
-pub(crate) fn note_sleep(number: u32, context: Context) {
-    if let Some(info) = all().threads.get_mut(number as usize) {
-        info.slept = context;
-    }
+/// What every thread has come to now, as far as that can be told from outside.
+pub(crate) fn everybody() -> Vec<Epoch> {
+    let all = all();
+    let running = all.threads.iter().filter(|info| info.thread != 0);
+    let running = running.map(|info| {
+        let thread = info.thread as *const Thread;
+        // SAFETY: the thread cannot end while we hold the lock; its stamp is one
+        // word.
+        unsafe { (&raw const (*thread).stamp).read_volatile().epoch() }
+    });
+    let ended = all.threads.iter().filter_map(|info| info.last.as_ref());
+    running.chain(ended.map(|last| last.epoch())).collect()
 }
 
 /// Whether threads other than the current one run.
 pub(crate) fn others_run() -> bool {
-    all().threads.iter().filter(|info| !info.finished).count() > 1
+    let all = all();
+    let runs = |info: &&Info| !info.finished && !info.fiber;
+    all.threads.iter().filter(runs).count() > 1
 }
 
 /// Whether this process was forked off another one.
@@ -387,7 +457,7 @@ pub(crate) fn leaks() -> Vec<(u32, usize)> {
     let mut places: Vec<(Context, u32, usize)> = Vec::new();
     let all = all();
     let leaked =
-        |info: &&Info| info.number != 0 && !info.detached && !info.joined && info.parent.is_some();
+        |info: &&Info| info.finished && info.parent.is_some() && !info.detached && !info.joined;
     for info in all.threads.iter().filter(leaked) {
         match places.iter_mut().find(|(made, ..)| *made == info.made) {
             Some((_, _, count)) => *count += 1,
@@ -414,13 +484,33 @@ pub(crate) fn any_busy(me: usize) -> bool {
 /// the runtime.
 pub(crate) fn each_thread(mut each: impl FnMut(&mut Thread)) {
     let all = all();
-    for info in all.threads.iter().filter(|info| info.hot != 0) {
-        // SAFETY: as above; and who is out of the runtime does not touch it.
-        unsafe {
-            let thread = (*(info.hot as *const Hot)).thread;
-            if !thread.is_null() {
-                each(&mut *thread);
-            }
-        }
+    for info in all.threads.iter().filter(|info| info.thread != 0) {
+        // SAFETY: as above; and who is out of the runtime, or rests, does not
+        // touch it.
+        each(unsafe { &mut *(info.thread as *mut Thread) });
     }
+}
+
+/// What a thread that has ended knew then, if nobody has waited for it yet.
+pub(crate) fn last_words(number: u32) -> Option<Box<ThreadCell>> {
+    all().threads.get(number as usize)?.last.clone()
+}
+
+/// Counts what happens to threads.
+fn tick() -> u64 {
+    static TIME: AtomicU64 = AtomicU64::new(1);
+    TIME.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Whether one of two threads had ended, and been waited for, before the other
+/// was made or waited itself: they cannot have met.
+pub(crate) fn in_turn(a: u32, b: u32) -> bool {
+    let all = all();
+    let (Some(a), Some(b)) = (all.threads.get(a as usize), all.threads.get(b as usize)) else {
+        return false;
+    };
+    let before = |a: &Info, b: &Info| {
+        a.joined && (a.joined_by == b.number || a.joined_at != 0 && a.joined_at < b.made_at)
+    };
+    before(a, b) || before(b, a)
 }

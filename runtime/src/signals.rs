@@ -219,8 +219,9 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, o
             {
                 // The place behind the first instruction, as for a return
                 // address.
-                let place = crate::context::inside(Context::ROOT, handler + 1);
-                report::simple(Kind::ErrnoInHandler, place, Context::UNKNOWN);
+                (*hot).top = top;
+                let place = visit.thread().context(handler + 1);
+                report::in_handler(Kind::ErrnoInHandler, place, Some(signal));
             }
             drop(visit);
             (*hot).top = top;
@@ -232,6 +233,21 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, o
 }
 
 impl Signals {
+    /// Takes over signals that wait for another one, which the processor's
+    /// thread was until now.
+    #[cold]
+    pub(crate) fn take_over(&mut self, other: &mut Self) {
+        // SAFETY: no signal may come while the lists change.
+        unsafe {
+            let mut all = std::mem::zeroed();
+            let mut old = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+            self.waiting.append(&mut other.waiting);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
+        }
+    }
+
     /// Room for signals that wait.
     pub(crate) fn prepare(&mut self) {
         self.waiting.reserve_exact(WAITING);
@@ -291,7 +307,7 @@ pub(crate) fn unsafe_call(place: usize) {
 fn report_unsafe_call(place: usize) {
     let visit = Visit::begin();
     let thread = visit.thread();
-    report::simple(Kind::SignalUnsafe, thread.context(place), Context::UNKNOWN);
+    report::in_handler(Kind::SignalUnsafe, thread.context(place), None);
 }
 
 /// How deep the thread is in handlers, for a jump out of them.

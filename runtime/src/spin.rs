@@ -82,11 +82,6 @@ impl<T> Locked<T> {
         self.lock.lock();
         Guard { of: self }
     }
-
-    /// The lock itself, to be held over a fork.
-    pub(crate) fn raw(&self) -> &Spin {
-        &self.lock
-    }
 }
 
 pub(crate) struct Guard<'a, T> {

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::spin::pause;
 use crate::{
-    cell, detector, entry, finish, memory, objects, options, readers, real, record, shadow, sweep,
+    cell, detector, entry, finish, hooks, memory, objects, options, readers, real, record, shadow,
+    sweep,
 };
 
 const NOT_YET: u8 = 0;
@@ -35,6 +36,7 @@ pub(crate) fn init() {
             record::init();
             STATE.store(DONE, Ordering::Release);
             finish::prepare();
+            hooks::on_initialize();
         }
         Err(DONE) => {}
         Err(_) => {
@@ -75,6 +77,8 @@ fn patch_to_return(function: usize) {
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_init() {
     drop(crate::thread::Visit::begin());
+    // The main thread may end by itself, too.
+    crate::interpose::threads::farewell::prepare();
 }
 
 /// Ends the process for want of something without which nothing works.

@@ -76,7 +76,6 @@ pub(crate) fn destroy(visit: &Visit, address: usize, place: usize) {
             thread,
             report::Race {
                 address,
-                size: 1,
                 access_address: address,
                 access_size: 1,
                 now: (now, AccessKind::Write),
@@ -144,7 +143,8 @@ pub(crate) fn acquired(visit: &Visit, address: usize, mode: Mode, traits: Traits
     let depth = traits.depth.max(1);
     match mode {
         Mode::Exclusive => {
-            if mutex.owner == me && !mutex.recursive && !mutex.broken {
+            let held = mutex.owner != 0 && (mutex.owner != me || !mutex.recursive);
+            if held && !mutex.broken {
                 misuse = Some(Misuse::DoubleLock);
                 mutex.broken = true;
             }
@@ -238,11 +238,17 @@ pub(crate) fn releasing(visit: &Visit, address: usize, mode: Option<Mode>, place
     left
 }
 
-/// The lock's holder died: it is free, and in a state to be repaired.
+/// The lock's holder died: it is free, in a state to be repaired, and whoever
+/// gets it knows what the holder knew.
 pub(crate) fn holder_died(visit: &Visit, address: usize, place: usize) {
-    let mut object = objects::at(visit.thread(), address, place);
-    object.mutex.owner = 0;
+    let thread = visit.thread();
+    let mut object = objects::at(thread, address, place);
+    let owner = std::mem::take(&mut object.mutex.owner);
     object.mutex.depth = 0;
+    drop(object);
+    if let Some(last) = owner.checked_sub(1).and_then(crate::registry::last_words) {
+        thread.synchronise(|sync, t| sync.join(t, &last));
+    }
 }
 
 /// The thread begins to wait for a condition; the lock is given up. How deep it
@@ -327,6 +333,18 @@ pub(crate) fn take(visit: &Visit, address: usize, place: usize) {
     record::take(thread, id, place);
 }
 
+/// The thread learns what atomic operations have handed on there.
+pub(crate) fn take_atomic(visit: &Visit, address: usize) {
+    let thread = visit.thread();
+    if thread.ignore_sync != 0 {
+        return;
+    }
+    if let Some(object) = objects::existing(address) {
+        let (op, order) = (AtomicOp::Load, MemoryOrder::Acquire);
+        thread.synchronise(|sync, t| sync.before_atomic(t, op, order, &object.atomic));
+    }
+}
+
 /// The thread reaches a barrier.
 pub(crate) fn arrive(visit: &Visit, address: usize, place: usize) {
     let thread = visit.thread();
@@ -359,11 +377,4 @@ pub(crate) fn fence(visit: &Visit, order: MemoryOrder, place: usize) {
     }
     thread.synchronise(|sync, t| sync.fence(t, order));
     record::fence(thread, order, place);
-}
-
-/// What an atomic operation is, beside its effect.
-#[derive(Clone, Copy)]
-pub(crate) struct Atomic {
-    pub(crate) op: AtomicOp,
-    pub(crate) order: MemoryOrder,
 }

@@ -39,6 +39,8 @@ pub(crate) struct Thread {
     fresh: Stamp,
     /// Accesses are not looked at while this is not 0.
     pub(crate) ignore: u32,
+    /// Where the program asked for that, while it wants it.
+    pub(crate) ignores: Vec<Context>,
     /// Synchronisation neither.
     pub(crate) ignore_sync: u32,
     pub(crate) clock: ThreadCell,
@@ -46,19 +48,24 @@ pub(crate) struct Thread {
     pub(crate) held: Held,
     pub(crate) spare: Spare,
     pub(crate) frames: Frames,
+    /// Behind the innermost frame while it is not current anywhere; null while
+    /// it is.
+    pub(crate) resting: *mut frames::Frame,
     recent: Box<[Recent; RECENT]>,
     pub(crate) steps: Option<Steps>,
-    /// The order of the thread in time may be told by another one's end.
+    /// Its stack.
     pub(crate) extent: std::ops::Range<usize>,
-    /// Times destructors of thread-specific data have run so far.
-    pub(crate) farewells: u32,
-    /// Where it slept last, if it did.
-    pub(crate) slept: Context,
     /// Signals and handlers.
     pub(crate) signals: crate::signals::Signals,
     pub(crate) targets: crate::interpose::jumps::Targets,
     /// Locks that were held when their memory was given back.
     pub(crate) abandoned: Vec<crate::objects::Abandoned>,
+    /// Where the thread has slept last, and what all had come to before.
+    slept: Option<(Context, Vec<Epoch>)>,
+    /// The team of OpenMP that it is a member of, or 0.
+    pub(crate) team: usize,
+    /// Things to be done once that it is about to do.
+    pub(crate) once: Vec<usize>,
     /// Events for the recorder.
     pub(crate) collected: crate::record::Collected,
 }
@@ -75,20 +82,23 @@ impl Thread {
             floor: Stamp::NONE,
             fresh: Stamp::NONE,
             ignore: 0,
+            ignores: Vec::new(),
             ignore_sync: 0,
             order: Sync::new(order, Volatiles::AsEdges),
             clock,
             held: Held::default(),
             spare: Spare::default(),
             frames: Frames::new(stack),
+            resting: std::ptr::null_mut(),
             recent: Box::new([Recent::default(); RECENT]),
             steps: Some(Steps::default()),
             extent: 0..0,
-            farewells: 0,
-            slept: Context::UNKNOWN,
             signals: crate::signals::Signals::default(),
             targets: crate::interpose::jumps::Targets::default(),
             abandoned: Vec::new(),
+            slept: None,
+            team: 0,
+            once: Vec::new(),
             collected: crate::record::Collected::default(),
         });
         thread.signals.prepare();
@@ -235,7 +245,33 @@ impl Thread {
             (*hot).thread = self;
             (*hot).top = top;
         }
+        self.resting = std::ptr::null_mut();
         self.publish();
+    }
+
+    /// Makes another one current in its place. False if that is current
+    /// elsewhere.
+    ///
+    /// # Safety
+    /// This is the current thread, and the other one exists.
+    pub(crate) unsafe fn switch(&mut self, to: *mut Self) -> bool {
+        if std::ptr::from_mut(self) == to {
+            return true;
+        }
+        let hot = hot();
+        // SAFETY: our own block; who rests is touched by nobody else.
+        unsafe {
+            let top = (*to).resting;
+            if top.is_null() {
+                return false;
+            }
+            self.resting = (*hot).top;
+            (*to).enter(top);
+            if (*hot).pending != 0 {
+                (*to).signals.take_over(&mut self.signals);
+            }
+        }
+        true
     }
 
     /// Carries out a synchronisation: what the thread knows may grow, and a new
@@ -293,6 +329,22 @@ impl Thread {
             0 => parent,
             place => context::inside(parent, place),
         }
+    }
+
+    /// The thread has slept, or is about to.
+    pub(crate) fn sleeps(&mut self, place: usize) {
+        let context = self.context(place);
+        self.slept = Some((context, registry::everybody()));
+    }
+
+    /// Where the thread slept while an access was over already: that looks like
+    /// synchronisation and is none.
+    pub(crate) fn slept_since(&self, access: Stamp) -> Option<Context> {
+        let (context, everybody) = self.slept.as_ref()?;
+        let epoch = access.epoch();
+        let over =
+            |known: &Epoch| known.thread() == epoch.thread() && known.clock() >= epoch.clock();
+        everybody.iter().any(over).then_some(*context)
     }
 
     /// Whose time it is.

@@ -38,7 +38,8 @@ pub(crate) struct Hot {
     pub(crate) reader: u32,
     /// The thread has ended, as far as we are concerned.
     pub(crate) gone: u32,
-    unused: [u32; 2],
+    /// What the processor's thread began as: it may be on a fiber since.
+    pub(crate) home: *mut Thread,
     /// Sets of readers that a read of this epoch is in, plus one: 0 is none, and
     /// so is the read half of a word that nobody has read.
     pub(crate) sets: [u32; 8],

@@ -18,7 +18,7 @@ use crate::cell::Cell;
 use crate::detector::{self, Engine};
 use crate::rule::{AccuLock, FastTrack, Rule};
 use crate::thread::Visit;
-use crate::{general, objects, record, report, shadow, sync};
+use crate::{general, objects, report, shadow, sync};
 
 /// The memory order that a number stands for. Unknown numbers are the strongest.
 fn order(number: c_int) -> MemoryOrder {
@@ -78,7 +78,7 @@ fn with_rule<R: Rule, T>(address: usize, size: usize, operation: impl FnOnce() -
     };
     let mut race = None;
     if thread.ignore == 0 {
-        let bytes = ((1u32 << size.min(8)) - 1 << (address & 7)) as u8;
+        let bytes = (((1u32 << size.min(8)) - 1) << (address & 7)) as u8;
         let access = Access {
             address,
             size,
@@ -110,7 +110,6 @@ fn with_rule<R: Rule, T>(address: usize, size: usize, operation: impl FnOnce() -
         };
         access::range::<R>(&visit, &rest);
     }
-    record::atomic(thread, (address, size), sync::Atomic { op, order }, place);
     value
 }
 

@@ -2,15 +2,15 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::{caller, with_caller};
+use super::{caller, is_off, shown, with_caller};
 use crate::access::Access;
-use crate::detector::{self, Engine};
+use crate::detector;
 use crate::report::VPTR;
 use crate::thread::Visit;
 use racehound_detect::AccessKind;
 
 fn access(address: *const c_void, size: usize, kind: AccessKind, place: usize) {
-    if detector::engine() == Engine::Off {
+    if is_off() {
         return;
     }
     let access = Access {
@@ -27,7 +27,7 @@ with_caller! {
     fn __tsan_write_range => write_range;
     fn __tsan_vptr_update => vptr_update;
     fn __tsan_memcpy => copy;
-    fn __tsan_memmove => copy_overlapping;
+    fn __tsan_memmove => copy;
     fn __tsan_memset => set;
 }
 
@@ -84,25 +84,32 @@ unsafe extern "C" fn vptr_update(address: *const *const c_void, new: *const c_vo
     }
 }
 
+/// The function shows in stacks, as the call would that it stands for.
+fn accesses(all: &[(*const c_void, AccessKind)], size: usize) {
+    if is_off() {
+        return;
+    }
+    shown(|visit, place| {
+        for &(address, kind) in all {
+            let access = Access {
+                address: address as usize,
+                size,
+                kind,
+                place,
+            };
+            detector::range(visit, &access);
+        }
+    });
+}
+
 unsafe extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
-    let place = caller();
-    access(from, size, AccessKind::Read, place);
-    access(to, size, AccessKind::Write, place);
+    accesses(&[(from, AccessKind::Read), (to, AccessKind::Write)], size);
     // SAFETY: what the program asked for.
     unsafe { libc::memmove(to, from, size) }
 }
 
-unsafe extern "C" fn copy_overlapping(
-    to: *mut c_void,
-    from: *const c_void,
-    size: usize,
-) -> *mut c_void {
-    // SAFETY: the same promise.
-    unsafe { copy(to, from, size) }
-}
-
 unsafe extern "C" fn set(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void {
-    access(to, size, AccessKind::Write, caller());
+    accesses(&[(to, AccessKind::Write)], size);
     // SAFETY: what the program asked for.
     unsafe { libc::memset(to, byte, size) }
 }

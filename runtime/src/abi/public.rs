@@ -5,17 +5,10 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use racehound_trace::Mode;
 
-use super::{caller, with_caller};
-use crate::access::Access;
-use crate::detector::{self, Engine};
-use crate::shadow_range;
+use super::{caller, is_off, shown, with_caller};
 use crate::sync::{self, Traits};
 use crate::thread::{self, Visit};
-use racehound_detect::AccessKind;
-
-fn is_off() -> bool {
-    detector::engine() == Engine::Off
-}
+use crate::{objects, shadow_range};
 
 with_caller! {
     fn __tsan_acquire => acquire;
@@ -25,12 +18,10 @@ with_caller! {
     fn __tsan_mutex_pre_lock => mutex_pre_lock;
     fn __tsan_mutex_post_lock => mutex_post_lock;
     fn __tsan_mutex_pre_unlock => mutex_pre_unlock;
-    fn __tsan_external_read => external_read;
-    fn __tsan_external_write => external_write;
     fn AnnotateHappensBefore => happens_before;
     fn AnnotateHappensAfter => happens_after;
     fn AnnotateRWLockCreate => lock_create;
-    fn AnnotateRWLockCreateStatic => lock_create;
+    fn AnnotateRWLockCreateStatic => lock_create_static;
     fn AnnotateRWLockDestroy => lock_destroy;
     fn AnnotateRWLockAcquired => lock_acquired;
     fn AnnotateRWLockReleased => lock_released;
@@ -42,11 +33,16 @@ with_caller! {
     fn AnnotateIgnoreSyncEnd => ignore_sync_end;
     fn AnnotateBenignRace => benign_race;
     fn AnnotateBenignRaceSized => benign_race_sized;
+    fn WTFAnnotateBenignRaceSized => benign_race_sized;
+    fn __tsan_check_no_mutexes_held => check_no_mutexes_held;
 }
 
+/// What was handed on there, by [`release`] or by atomic operations.
 unsafe extern "C" fn acquire(address: usize) {
     if !is_off() {
-        sync::take(&Visit::begin(), address, caller());
+        let visit = Visit::begin();
+        sync::take(&visit, address, caller());
+        sync::take_atomic(&visit, address);
     }
 }
 
@@ -60,6 +56,8 @@ unsafe extern "C" fn release(address: usize) {
 mod flags {
     use std::ffi::c_uint;
 
+    pub(super) const LINKER_INIT: c_uint = 1;
+    pub(super) const NOT_STATIC: c_uint = 1 << 8;
     pub(super) const WRITE_REENTRANT: c_uint = 1 << 1;
     pub(super) const READ_REENTRANT: c_uint = 1 << 2;
     pub(super) const READ_LOCK: c_uint = 1 << 3;
@@ -88,13 +86,37 @@ fn traits(flags: c_uint, depth: u32) -> Traits {
 
 unsafe extern "C" fn mutex_create(address: usize, flags: c_uint) {
     if !is_off() {
-        sync::create(&Visit::begin(), address, traits(flags, 1), caller());
+        create(&Visit::begin(), address, traits(flags, 1), flags, caller());
     }
 }
 
-unsafe extern "C" fn mutex_destroy(address: usize, _flags: c_uint) {
+fn create(visit: &Visit, address: usize, traits: Traits, flags: c_uint, place: usize) {
+    sync::create(visit, address, traits, place);
+    if let Some(mut object) = objects::existing(address) {
+        object.mutex.is_static = flags & flags::LINKER_INIT != 0;
+        object.mutex.is_not_static = flags & flags::NOT_STATIC != 0;
+    }
+}
+
+unsafe extern "C" fn mutex_destroy(address: usize, flags: c_uint) {
     if !is_off() {
-        sync::destroy(&Visit::begin(), address, caller());
+        destroy(&Visit::begin(), address, flags, caller());
+    }
+}
+
+/// A lock that is initialised by the linker may be used after its destructor has
+/// run, at the end of the process: its destruction means nothing.
+fn destroy(visit: &Visit, address: usize, flags: c_uint, place: usize) {
+    let Some(object) = objects::existing(address) else {
+        return;
+    };
+    let mutex = object.mutex;
+    drop(object);
+    let stays = flags & flags::LINKER_INIT != 0
+        || mutex.is_static
+        || flags & flags::NOT_STATIC != 0 && !mutex.is_not_static;
+    if !stays {
+        sync::destroy(visit, address, place);
     }
 }
 
@@ -197,25 +219,21 @@ pub extern "C" fn __tsan_mutex_post_divert(_address: usize, _flags: c_uint) {
     }
 }
 
-/// `__tsan_check_no_mutexes_held` of the ABI.
-#[unsafe(no_mangle)]
-pub extern "C" fn __tsan_check_no_mutexes_held() {
-    if is_off() {
-        return;
+unsafe extern "C" fn check_no_mutexes_held() {
+    if !is_off() {
+        shown(|visit, place| crate::report::held_locks(visit.thread(), place));
     }
-    let visit = Visit::begin();
-    crate::report::held_locks(visit.thread());
 }
 
 unsafe extern "C" fn happens_before(_file: *const c_char, _line: c_int, address: usize) {
     if !is_off() {
-        sync::post(&Visit::begin(), address, caller());
+        shown(|visit, place| sync::post(visit, address, place));
     }
 }
 
 unsafe extern "C" fn happens_after(_file: *const c_char, _line: c_int, address: usize) {
     if !is_off() {
-        sync::take(&Visit::begin(), address, caller());
+        shown(|visit, place| sync::take(visit, address, place));
     }
 }
 
@@ -228,13 +246,19 @@ const RW: Traits = Traits {
 
 unsafe extern "C" fn lock_create(_file: *const c_char, _line: c_int, address: usize) {
     if !is_off() {
-        sync::create(&Visit::begin(), address, RW, caller());
+        shown(|visit, place| create(visit, address, RW, 0, place));
+    }
+}
+
+unsafe extern "C" fn lock_create_static(_file: *const c_char, _line: c_int, address: usize) {
+    if !is_off() {
+        shown(|visit, place| create(visit, address, RW, flags::LINKER_INIT, place));
     }
 }
 
 unsafe extern "C" fn lock_destroy(_file: *const c_char, _line: c_int, address: usize) {
     if !is_off() {
-        sync::destroy(&Visit::begin(), address, caller());
+        shown(|visit, place| destroy(visit, address, 0, place));
     }
 }
 
@@ -249,7 +273,7 @@ unsafe extern "C" fn lock_acquired(
             0 => Mode::Shared,
             _ => Mode::Exclusive,
         };
-        sync::acquired(&Visit::begin(), address, mode, RW, caller());
+        shown(|visit, place| sync::acquired(visit, address, mode, RW, place));
     }
 }
 
@@ -264,15 +288,26 @@ unsafe extern "C" fn lock_released(
             0 => Mode::Shared,
             _ => Mode::Exclusive,
         };
-        sync::releasing(&Visit::begin(), address, Some(mode), caller());
+        shown(|visit, place| sync::releasing(visit, address, Some(mode), place));
     }
 }
 
 unsafe extern "C" fn ignore_begin(_file: *const c_char, _line: c_int) {
     if !is_off() {
-        let visit = Visit::begin();
-        visit.thread().ignore += 1;
-        visit.thread().publish_ignore();
+        shown(|visit, place| begin_ignoring(visit, place));
+    }
+}
+
+/// Places that are remembered for who forgets to end it.
+const IGNORES: usize = 16;
+
+fn begin_ignoring(visit: &Visit, place: usize) {
+    let thread = visit.thread();
+    thread.ignore += 1;
+    thread.publish_ignore();
+    let context = thread.context(place);
+    if thread.ignores.len() < IGNORES && !thread.ignores.contains(&context) {
+        thread.ignores.push(context);
     }
 }
 
@@ -281,6 +316,9 @@ unsafe extern "C" fn ignore_end(_file: *const c_char, _line: c_int) {
         let visit = Visit::begin();
         let thread = visit.thread();
         thread.ignore = thread.ignore.saturating_sub(1);
+        if thread.ignore == 0 {
+            thread.ignores.clear();
+        }
         thread.publish_ignore();
     }
 }
@@ -361,7 +399,7 @@ nothing! {
     AnnotateMemoryIsUninitialized AnnotateMutexIsNotPHB AnnotateMutexIsUsedAsCondVar AnnotateNoOp
     AnnotatePCQCreate AnnotatePCQDestroy AnnotatePCQGet AnnotatePCQPut AnnotatePublishMemoryRange
     AnnotateTraceMemory AnnotateUnpublishMemoryRange __tsan_flush_memory
-    __sanitizer_set_death_callback __tsan_on_thread_idle
+    __tsan_on_thread_idle
 }
 
 /// `AnnotateNewMemory`: memory without a past.
@@ -423,33 +461,4 @@ pub unsafe extern "C" fn __sanitizer_set_report_path(path: *const c_char) {
 #[unsafe(no_mangle)]
 pub extern "C" fn __sanitizer_set_report_fd(descriptor: *mut c_void) {
     crate::output::set_descriptor(descriptor as isize as c_int);
-}
-
-unsafe extern "C" fn external_read(address: usize, place: usize, _tag: *const c_void) {
-    external(address, place, AccessKind::Read);
-}
-
-unsafe extern "C" fn external_write(address: usize, place: usize, _tag: *const c_void) {
-    external(address, place, AccessKind::Write);
-}
-
-fn external(address: usize, place: usize, kind: AccessKind) {
-    if is_off() {
-        return;
-    }
-    let visit = Visit::begin();
-    let pushed = place != 0;
-    if pushed {
-        thread::push_call(place);
-    }
-    let access = Access {
-        address,
-        size: 1,
-        kind,
-        place: caller(),
-    };
-    detector::range(&visit, &access);
-    if pushed {
-        thread::pop_call();
-    }
 }

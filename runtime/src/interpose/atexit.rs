@@ -11,7 +11,7 @@ mod real {
 
     unsafe extern "C" {
         pub(super) fn __cxa_atexit(
-            handler: super::Handler,
+            handler: extern "C" fn(*mut c_void),
             argument: *mut c_void,
             module: *mut c_void,
         ) -> c_int;
@@ -23,6 +23,16 @@ type Plain = unsafe extern "C" fn();
 /// The C library gives the exit status as well, to who wants it.
 type Handler = unsafe extern "C" fn(*mut c_void, c_int);
 type OnExit = unsafe extern "C" fn(c_int, *mut c_void);
+
+/// The real function, for handlers that want the status.
+unsafe fn real_cxa_atexit(handler: Handler, argument: *mut c_void, module: *mut c_void) -> c_int {
+    type Declared = extern "C" fn(*mut c_void);
+    // SAFETY: the C library calls either with both arguments.
+    unsafe {
+        let handler = std::mem::transmute::<Handler, Declared>(handler);
+        real::__cxa_atexit(handler, argument, module)
+    }
+}
 
 enum Function {
     Plain(Plain),
@@ -44,7 +54,7 @@ unsafe fn registers(
     let result = real(boxed.cast());
     if result != 0 {
         // SAFETY: the C library did not take it.
-        drop(unsafe { unbox(boxed) });
+        _ = unsafe { unbox(boxed) };
     }
     result
 }
@@ -82,21 +92,21 @@ interpose! {
         let module = std::ptr::null_mut();
         match Call::begin() {
             Some(call) => registers(&call, Function::Plain(function), |boxed| {
-                real::__cxa_atexit(handle, boxed, module)
+                real_cxa_atexit(handle, boxed, module)
             }),
             None => {
                 let handler = std::mem::transmute::<Plain, Handler>(function);
-                real::__cxa_atexit(handler, std::ptr::null_mut(), module)
+                real_cxa_atexit(handler, std::ptr::null_mut(), module)
             }
         }
     }
 
     fn __cxa_atexit(function: Handler, argument: *mut c_void, module: *mut c_void) -> c_int {
         let Some(call) = Call::begin() else {
-            return real::__cxa_atexit(function, argument, module);
+            return real_cxa_atexit(function, argument, module);
         };
         registers(&call, Function::Handler(function, argument), |boxed| {
-            real::__cxa_atexit(handle, boxed, module)
+            real_cxa_atexit(handle, boxed, module)
         })
     }
 

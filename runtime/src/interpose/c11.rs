@@ -112,7 +112,7 @@ interpose! {
     }
 
     fn mtx_timedlock(mutex: *mut Mutex, until: *const libc::timespec) -> c_int {
-        take(mutex, (true, false), || real::mtx_timedlock(mutex, until))
+        take(mutex, (true, true), || real::mtx_timedlock(mutex, until))
     }
 
     fn mtx_unlock(mutex: *mut Mutex) -> c_int {

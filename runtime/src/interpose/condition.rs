@@ -1,6 +1,6 @@
 //! Condition variables.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use super::{Call, interpose};
 use crate::sync;
@@ -10,7 +10,7 @@ type Condition = libc::pthread_cond_t;
 type Mutex = libc::pthread_mutex_t;
 
 /// Gives the lock up, waits, and has it back. A thread that is cancelled while
-/// it waits has the lock back as well, for its cleanup handlers.
+/// it waits has the lock back as well, before its cleanup handlers run.
 pub(super) unsafe fn wait(
     condition: *mut Condition,
     mutex: *mut Mutex,
@@ -20,18 +20,21 @@ pub(super) unsafe fn wait(
         return real();
     };
     let place = call.place;
-    let depth = sync::waiting(&Visit::begin(), condition as usize, mutex as usize, place);
-    let back = Back {
+    let mut back = Back {
         condition: condition as usize,
         mutex: mutex as usize,
-        depth,
+        depth: sync::waiting(&Visit::begin(), condition as usize, mutex as usize, place),
         place,
-        notified: true,
     };
-    let result = real();
-    // A time-out may have come together with a wake-up that was meant for us.
-    drop(back);
-    result
+    // SAFETY: the buffer stays until it is popped, or its handler has run.
+    unsafe {
+        let mut buffer = std::mem::zeroed::<Cleanup>();
+        _pthread_cleanup_push(&raw mut buffer, have_back, (&raw mut back).cast());
+        let result = real();
+        _pthread_cleanup_pop(&raw mut buffer, 0);
+        have_back((&raw mut back).cast());
+        result
+    }
 }
 
 /// What happens when the wait ends, in whatever way.
@@ -40,20 +43,38 @@ struct Back {
     mutex: usize,
     depth: u32,
     place: usize,
-    notified: bool,
 }
 
-impl Drop for Back {
-    fn drop(&mut self) {
-        sync::woken(
-            &Visit::begin(),
-            self.condition,
-            self.mutex,
-            self.depth,
-            self.notified,
-            self.place,
-        );
-    }
+unsafe extern "C" fn have_back(back: *mut c_void) {
+    // SAFETY: `wait` keeps it.
+    let back = unsafe { &*back.cast::<Back>() };
+    // A time-out may have come together with a wake-up that was meant for us.
+    sync::woken(
+        &Visit::begin(),
+        back.condition,
+        back.mutex,
+        back.depth,
+        true,
+        back.place,
+    );
+}
+
+/// Room for what the C library notes of a cleanup handler.
+#[repr(C)]
+struct Cleanup {
+    handler: usize,
+    argument: *mut c_void,
+    kind: c_int,
+    outer: *mut Self,
+}
+
+unsafe extern "C" {
+    fn _pthread_cleanup_push(
+        buffer: *mut Cleanup,
+        handler: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+    );
+    fn _pthread_cleanup_pop(buffer: *mut Cleanup, execute: c_int);
 }
 
 unsafe extern "C" {

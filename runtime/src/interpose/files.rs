@@ -525,9 +525,13 @@ interpose! {
             return uses(&call, epoll, real);
         }
         call.reads(event, size_of::<libc::epoll_event>());
-        // Before the real call: an event may come before it returns.
-        descriptors::watch(epoll, fd, (&raw const (*event).u64).read_unaligned());
-        puts(&call, epoll, real)
+        let result = puts(&call, epoll, real);
+        // Only now it is known to be a good pointer. Who is told of an event
+        // before this will have to read to learn anything.
+        if result == 0 {
+            descriptors::watch(epoll, fd, (&raw const (*event).u64).read_unaligned());
+        }
+        result
     }
 
     fn epoll_wait(

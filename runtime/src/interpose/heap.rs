@@ -10,6 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use super::{AccessKind, Call, interpose};
+use crate::abi::sanitizer;
 use crate::access::Access;
 use crate::report::{self, Misuse};
 use crate::thread::Visit;
@@ -34,13 +35,17 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
         shadow_range::written(thread, block as usize, size, stamp);
     }
     record::alloc(thread, block as usize, size, size < MARKED, call.place);
+    drop(visit);
+    sanitizer::allocated(block, size);
 }
 
 fn freeing(call: &Call, block: *mut c_void) {
     signals::unsafe_call(call.place);
+    sanitizer::freeing(block);
     let Some(size) = blocks::size(block as usize) else {
         return;
     };
+    blocks::freed(block as usize);
     let visit = Visit::begin();
     let thread = visit.thread();
     let looked_at = size.min(1 << 20);
@@ -183,4 +188,64 @@ interpose! {
         }
         block
     }
+}
+
+/// C++'s own operators: they are functions of its library, which allocate by
+/// `malloc`. What they do inside is not looked at.
+macro_rules! operators {
+    ($(new $new:ident($($arg:ident: $type:ty),*) $size:ident;)* $(delete $delete:ident($($rest:ident: $other:ty),*);)*) => {
+        mod real {
+            use std::ffi::c_void;
+            unsafe extern "C" {
+                $(pub(super) fn $new($($arg: $type),*) -> *mut c_void;)*
+                $(pub(super) fn $delete(block: *mut c_void $(, $rest: $other)*);)*
+            }
+        }
+        interpose! {
+            $(fn $new($($arg: $type),*) -> *mut c_void {
+                let Some(call) = Call::begin() else {
+                    return real::$new($($arg),*);
+                };
+                let inside = Visit::begin();
+                let block = real::$new($($arg),*);
+                drop(inside);
+                allocated(&call, block, $size);
+                block
+            })*
+            $(fn $delete(block: *mut c_void $(, $rest: $other)*) {
+                let Some(call) = Call::begin() else {
+                    return real::$delete(block $(, $rest)*);
+                };
+                if !block.is_null() {
+                    freeing(&call, block);
+                }
+                let inside = Visit::begin();
+                real::$delete(block $(, $rest)*);
+                drop(inside);
+            })*
+        }
+    };
+}
+
+operators! {
+    new _Znwm(size: usize) size;
+    new _Znam(size: usize) size;
+    new _ZnwmRKSt9nothrow_t(size: usize, nothrow: *const c_void) size;
+    new _ZnamRKSt9nothrow_t(size: usize, nothrow: *const c_void) size;
+    new _ZnwmSt11align_val_t(size: usize, align: usize) size;
+    new _ZnamSt11align_val_t(size: usize, align: usize) size;
+    new _ZnwmSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, nothrow: *const c_void) size;
+    new _ZnamSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, nothrow: *const c_void) size;
+    delete _ZdlPv();
+    delete _ZdaPv();
+    delete _ZdlPvm(size: usize);
+    delete _ZdaPvm(size: usize);
+    delete _ZdlPvRKSt9nothrow_t(nothrow: *const c_void);
+    delete _ZdaPvRKSt9nothrow_t(nothrow: *const c_void);
+    delete _ZdlPvSt11align_val_t(align: usize);
+    delete _ZdaPvSt11align_val_t(align: usize);
+    delete _ZdlPvmSt11align_val_t(size: usize, align: usize);
+    delete _ZdaPvmSt11align_val_t(size: usize, align: usize);
+    delete _ZdlPvSt11align_val_tRKSt9nothrow_t(align: usize, nothrow: *const c_void);
+    delete _ZdaPvSt11align_val_tRKSt9nothrow_t(align: usize, nothrow: *const c_void);
 }

@@ -37,6 +37,7 @@ impl Targets {
     }
 }
 
+#[cfg(not(test))]
 macro_rules! set_jump {
     ($($name:literal),*) => {
         $(

@@ -89,7 +89,7 @@ interpose! {
 
     fn munmap(at: *mut c_void, size: usize) -> c_int {
         // What is not aligned is refused.
-        if at as usize % PAGE == 0 && let Some(call) = Call::begin() {
+        if (at as usize).is_multiple_of(PAGE) && let Some(call) = Call::begin() {
             // A last look, as at a block of the heap: others may still use it.
             call.writes(at, size.min(LOOKED_AT));
             forget(at as usize, size);

@@ -16,12 +16,14 @@ pub(crate) mod c11;
 pub(crate) mod condition;
 pub(crate) mod descriptors;
 pub(crate) mod files;
+pub(crate) mod formats;
 pub(crate) mod heap;
 pub(crate) mod jumps;
 pub(crate) mod mapping;
 pub(crate) mod misc;
 pub(crate) mod mutex;
 pub(crate) mod once;
+pub(crate) mod openmp;
 pub(crate) mod process;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
@@ -159,12 +161,6 @@ impl Drop for Call {
     fn drop(&mut self) {
         thread::pop_call();
     }
-}
-
-/// The file descriptor that an address of ours stands for: its number, who
-/// opened it and where.
-pub(crate) fn describe_descriptor(_address: usize) -> Option<(i32, u32, crate::context::Context)> {
-    None
 }
 
 /// The error number as the program knows it: what we do for ourselves may change

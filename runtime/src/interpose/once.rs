@@ -4,21 +4,28 @@
 //! exception, which passes through without the end of the call being noted.
 
 use std::cell::Cell;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Call, Errno, interpose};
+use crate::hooks;
+use crate::thread::{self, Visit};
 
 type Routine = unsafe extern "C" fn();
 type Control = libc::pthread_once_t;
 
 mod real {
     use super::{Control, Routine};
-    use std::ffi::c_int;
+    use std::ffi::{c_int, c_void};
 
     unsafe extern "C" {
         pub(super) fn pthread_once(control: *mut Control, routine: Routine) -> c_int;
         pub(super) fn call_once(control: *mut Control, routine: Routine);
+        pub(super) fn __cxa_throw(
+            exception: *mut c_void,
+            kind: *mut c_void,
+            destroy: *mut c_void,
+        ) -> !;
     }
 }
 
@@ -38,10 +45,37 @@ extern "C" fn perform() {
     let Some(Pending { control, routine }) = PENDING.get() else {
         return;
     };
+    // Perhaps somebody else has tried before.
+    if let Some(call) = Call::begin() {
+        call.learns(control as usize);
+    }
+    if let Some(thread) = thread::current() {
+        let _visit = Visit::begin();
+        thread.once.push(control as usize);
+    }
     // SAFETY: what the program asked for.
     unsafe { routine() };
     if let Some(call) = Call::begin() {
         call.hands_on(control as usize);
+        if let Some(thread) = thread::current() {
+            thread.once.retain(|&other| other != control as usize);
+        }
+    }
+}
+
+/// An exception is thrown: it may end what was to be done once, and who tries
+/// next must know what the one who failed has done.
+fn may_give_up() {
+    let Some(thread) = thread::current() else {
+        return;
+    };
+    if thread.once.is_empty() {
+        return;
+    }
+    if let Some(call) = Call::begin() {
+        for control in std::mem::take(&mut thread.once) {
+            call.hands_on(control);
+        }
     }
 }
 
@@ -116,6 +150,11 @@ fn current() -> u32 {
 }
 
 interpose! {
+    fn __cxa_throw(exception: *mut c_void, kind: *mut c_void, destroy: *mut c_void) -> ! {
+        may_give_up();
+        real::__cxa_throw(exception, kind, destroy)
+    }
+
     fn pthread_once(control: *mut Control, routine: Routine) -> c_int {
         once(control, routine, |routine| real::pthread_once(control, routine))
     }
@@ -129,6 +168,7 @@ interpose! {
 
     // These are of the C++ library, which a program need not have.
     fn __cxa_guard_acquire(guard: *mut Guard) -> c_int {
+        let _blocking = hooks::Blocking::begin();
         let state = &(*guard).state;
         loop {
             let now = state.load(Ordering::Acquire);

@@ -20,18 +20,17 @@ mod real {
     }
 }
 
-/// Sleeps. Where it slept last is told with a race that sleeping seemed to
-/// prevent.
+/// Sleeps. What others have done by the end of it looks ordered before what
+/// follows, and a report should say that it is not.
 fn sleeps<R>(real: impl FnOnce(&Call) -> R, otherwise: impl FnOnce() -> R) -> R {
     let Some(call) = Call::begin() else {
         return otherwise();
     };
-    let result = real(&call);
-    let _errno = Errno::keep();
-    let visit = Visit::begin();
-    let thread = visit.thread();
-    thread.slept = thread.context(call.place);
-    result
+    {
+        let _errno = Errno::keep();
+        Visit::begin().thread().sleeps(call.place);
+    }
+    real(&call)
 }
 
 /// Writes a result of that size, if the real function succeeds.

@@ -14,7 +14,9 @@ use racehound_detect::{AccessKind, Reason};
 use racehound_trace::Mode;
 use rustc_hash::FxHashSet;
 
+use crate::abi::external;
 use crate::context::Context;
+use crate::interpose::{Errno, threads};
 use crate::locks::{self, LocksId};
 use crate::stamp::Stamp;
 use crate::thread::Thread;
@@ -22,11 +24,11 @@ use crate::{blocks, objects, options, output, real, registry};
 
 pub(crate) use suppress::Suppressions;
 pub(crate) use symbols::{Line, Symbols};
+pub(crate) use text::render_stack;
 
 /// A race, as it was found.
 pub(crate) struct Race {
     pub(crate) address: usize,
-    pub(crate) size: usize,
     pub(crate) access_address: usize,
     pub(crate) access_size: usize,
     pub(crate) now: (Stamp, AccessKind),
@@ -176,6 +178,8 @@ pub(crate) struct Report {
     pub(crate) reason: Option<Reason>,
     /// How many more there are of a leak.
     pub(crate) count: usize,
+    /// The signal whose handler it is about.
+    pub(crate) signal: Option<i32>,
     /// Where a thread slept before, which looks like synchronisation.
     pub(crate) slept: Option<Vec<Line>>,
 }
@@ -192,8 +196,30 @@ impl Report {
             circle: Vec::new(),
             reason: None,
             count: 1,
+            signal: None,
             slept: None,
         }
+    }
+
+    /// The number a lock has within this report.
+    pub(crate) fn mutex_number(&self, id: u32) -> usize {
+        let number = self.mutexes.iter().position(|m| m.id == id);
+        number.unwrap_or(self.mutexes.len())
+    }
+
+    /// What sort of objects of a library it is about; 0 if it is not.
+    pub(crate) fn tag(&self) -> usize {
+        let tags = self.accesses.iter().map(|a| external::tag(&a.places));
+        tags.into_iter().find(|&tag| tag != 0).unwrap_or(0)
+    }
+
+    /// What it is called.
+    pub(crate) fn title(&self) -> String {
+        let own = match self.kind {
+            Kind::ExternalRace => external::heading(self.tag()),
+            _ => None,
+        };
+        own.unwrap_or_else(|| self.kind.title().to_owned())
     }
 
     /// All stacks whose functions a suppression may name.
@@ -255,23 +281,6 @@ impl std::ops::DerefMut for Reporting {
     }
 }
 
-/// Keeps the program's `errno` as it is.
-struct Errno(i32);
-
-impl Errno {
-    fn keep() -> Self {
-        // SAFETY: our own thread's.
-        Self(unsafe { *libc::__errno_location() })
-    }
-}
-
-impl Drop for Errno {
-    fn drop(&mut self) {
-        // SAFETY: our own thread's.
-        unsafe { *libc::__errno_location() = self.0 };
-    }
-}
-
 /// Set in the place of an access to a table of virtual functions.
 pub(crate) const VPTR: usize = 1 << 63;
 
@@ -282,7 +291,7 @@ impl Reporter {
         let mut lines: Vec<Line> = Vec::new();
         for place in context.places() {
             let place = place & !VPTR;
-            if place == 0 || crate::interpose::threads::is_beginning(place) {
+            if place == 0 || external::is_tag(place) || threads::is_beginning(place) {
                 continue;
             }
             lines.extend(self.symbols.lines(place));
@@ -315,7 +324,7 @@ impl Reporter {
     }
 
     fn location(&mut self, address: usize) -> Location {
-        if let Some((number, thread, context)) = crate::interpose::describe_descriptor(address) {
+        if let Some((number, thread, context)) = crate::interpose::descriptors::describe(address) {
             return Location::Descriptor {
                 number,
                 thread,
@@ -333,7 +342,7 @@ impl Reporter {
                 size: variable.size as usize,
                 start,
                 module: module.name(),
-                offset: variable.start as usize,
+                offset: address - module.bias,
             };
         }
         match registry::whose_stack(address) {
@@ -375,7 +384,9 @@ impl Reporter {
         let stack = self.stack(info.made);
         let parent = info.parent;
         report.threads.push(ThreadInfo { info, stack });
-        if let Some(parent) = parent {
+        if let Some(parent) = parent
+            && options::get().print_full_thread_history
+        {
             self.add_thread(report, parent);
         }
     }
@@ -395,6 +406,15 @@ impl Reporter {
             self.add_thread(&mut report, access.thread);
         }
         report.accesses = accesses;
+        let owner = match &report.location {
+            Some(Location::Heap { block, .. }) => Some(block.thread),
+            Some(Location::Stack(thread) | Location::Tls(thread)) => Some(*thread),
+            Some(Location::Descriptor { thread, .. }) => Some(*thread),
+            _ => None,
+        };
+        if let Some(owner) = owner {
+            self.add_thread(&mut report, owner);
+        }
         REPORTED.fetch_add(1, Ordering::Relaxed);
         output::write(&text::render(&report));
         crate::hooks::on_report(&report);
@@ -420,25 +440,24 @@ fn frees(places: &[usize]) -> bool {
 
 /// Reports a race.
 #[cold]
-pub(crate) fn race(_thread: &mut Thread, race: Race) {
+pub(crate) fn race(thread: &mut Thread, race: Race) {
     let _errno = Errno::keep();
     if !options::get().report_bugs {
         return;
     }
     let (now, before) = (race.now.0.record().context, race.before.0.record().context);
     let mut reporter = Reporting::begin();
-    if options::get().suppress_equal_stacks && !reporter.told.insert((0, now, before)) {
+    let pair = (0, now.min(before), now.max(before));
+    if options::get().suppress_equal_stacks && !reporter.told.insert(pair) {
         return;
     }
     let mut report = Report::new(Kind::Race);
-    let size = match race.access_size {
-        0..=16 => race.access_size,
-        _ => race.size,
-    };
-    let address = match race.access_size {
-        0..=16 => race.access_address,
-        _ => race.address,
-    };
+    // What lies in the eight bytes around, as TSan has it.
+    let (start, end) = (race.address & !7, (race.address & !7) + 8);
+    let address = race.access_address.max(start);
+    let size = (race.access_address + race.access_size)
+        .min(end)
+        .saturating_sub(address);
     let (group, bytes) = race.before_bytes;
     let first = bytes.trailing_zeros() as usize;
     let before_size = (bytes >> first).trailing_ones() as usize;
@@ -453,15 +472,15 @@ pub(crate) fn race(_thread: &mut Thread, race: Race) {
         (false, false) => Kind::Race,
     };
     report.location = Some(reporter.location(race.address));
-    if let Some(Location::Heap { block, .. }) = &report.location {
-        let thread = block.thread;
-        reporter.add_thread(&mut report, thread);
-        report.threads.reverse();
-    }
     report.accesses = vec![now, before];
+    if report.tag() != 0 {
+        report.kind = Kind::ExternalRace;
+    }
     report.reason = Some(race.reason);
-    let slept = registry::slept(race.now.0.thread());
-    report.slept = slept.map(|context| reporter.stack(context));
+    if !matches!(report.kind, Kind::UseAfterFree | Kind::VptrUseAfterFree) {
+        let slept = thread.slept_since(race.before.0);
+        report.slept = slept.map(|context| reporter.stack(context));
+    }
     reporter.tell(report);
 }
 
@@ -530,6 +549,10 @@ pub(crate) fn misuse(thread: &mut Thread, misuse: Misuse, id: u32, place: usize,
         report.stacks.push(reporter.stack(before));
     }
     reporter.add_mutex(&mut report, id);
+    if let Some(mutex) = report.mutexes.first() {
+        let address = mutex.address;
+        report.location = Some(reporter.location(address));
+    }
     reporter.tell(report);
 }
 
@@ -583,26 +606,30 @@ pub(crate) fn thread_leak(number: u32, count: usize) {
     reporter.tell(report);
 }
 
-/// Reports something with a stack and nothing else.
-pub(crate) fn simple(kind: Kind, context: Context, other: Context) {
+/// Reports something that happens in a signal handler.
+pub(crate) fn in_handler(kind: Kind, context: Context, signal: Option<i32>) {
     let _errno = Errno::keep();
     let mut reporter = Reporting::begin();
-    if !reporter.told.insert((kind as u8, context, other)) {
+    if !reporter
+        .told
+        .insert((kind as u8, context, Context::UNKNOWN))
+    {
         return;
     }
     let mut report = Report::new(kind);
+    report.signal = signal;
     report.stacks.push(reporter.stack(context));
     reporter.tell(report);
 }
 
 /// Reports that the thread holds locks where it should not.
-pub(crate) fn held_locks(thread: &Thread) {
+pub(crate) fn held_locks(thread: &Thread, place: usize) {
     let Some(last) = thread.held.all().last() else {
         return;
     };
     let mut reporter = Reporting::begin();
     let mut report = Report::new(Kind::HeldLocks);
-    report.stacks.push(reporter.stack(thread.context(0)));
+    report.stacks.push(reporter.stack(thread.context(place)));
     for hold in thread.held.all() {
         reporter.add_mutex(&mut report, hold.hold.lock.0);
     }

@@ -4,7 +4,8 @@ use racehound_symbols::{Symbolizer, Variable};
 use rustc_hash::FxHashMap;
 
 use super::modules::{self, Module};
-use crate::real;
+use crate::abi::external;
+use crate::{hooks, real};
 
 /// A line of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(crate) struct Line {
     /// Address in the module.
     pub(crate) offset: usize,
     pub(crate) build_id: String,
+    /// The place it was found for; 0 for all but the innermost function there.
+    pub(crate) place: usize,
 }
 
 /// Looks places up.
@@ -59,12 +62,29 @@ impl Symbols {
         if let Some(lines) = self.known.get(&place) {
             return lines.clone();
         }
-        let lines = self.look_up(place);
+        let mut lines = self.look_up(place);
+        if let Some(line) = lines.first_mut() {
+            line.place = place;
+        }
         self.known.insert(place, lines.clone());
         lines
     }
 
     fn look_up(&mut self, place: usize) -> Vec<Line> {
+        if external::is_external(place) {
+            let lines = hooks::symbolize(place).into_iter().map(|function| Line {
+                function: function.name,
+                file: function.file,
+                line: function.line,
+                column: function.column,
+                ..Line::default()
+            });
+            let lines: Vec<Line> = lines.collect();
+            return match lines.is_empty() {
+                true => vec![Line::default()],
+                false => lines,
+            };
+        }
         let Some(module) = self.module(place) else {
             return vec![Line {
                 offset: place,
@@ -111,6 +131,13 @@ impl Symbols {
         let offset = address - module.bias;
         let variable = self.symbolizer.variable(&module.path, offset as u64)?;
         Some((variable, module))
+    }
+
+    /// The path of the module at an address.
+    pub(crate) fn module_path(&mut self, address: usize) -> Option<(String, usize)> {
+        let module = self.module(address)?;
+        let path = module.path.to_string_lossy().into_owned();
+        Some((path, address - module.bias))
     }
 
     /// The module at an address.

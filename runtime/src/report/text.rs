@@ -6,6 +6,8 @@ use racehound_detect::AccessKind;
 use racehound_trace::Mode;
 
 use super::{Access, Kind, Line, Location, Report, ThreadInfo};
+use crate::abi::external;
+use crate::{hooks, options};
 
 const RULE: &str = "==================";
 
@@ -16,25 +18,34 @@ pub(crate) fn render(report: &Report) -> String {
     out
 }
 
+/// A stack as text.
+pub(crate) fn render_stack(stack: &[Line]) -> String {
+    let mut out = String::new();
+    _ = write_stack(&mut out, stack);
+    out
+}
+
 fn write_report(out: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(out, "{RULE}")?;
     writeln!(
         out,
         "WARNING: ThreadSanitizer: {} (pid={})",
-        report.kind.title(),
+        report.title(),
         std::process::id()
     )?;
     if report.kind == Kind::Deadlock {
         circle(out, report)?;
     }
     for (i, stack) in report.stacks.iter().enumerate() {
-        if i > 0 {
+        if let Some(signal) = report.signal {
+            writeln!(out, "  Signal {signal} handler invoked at:")?;
+        } else if i > 0 {
             writeln!(out, "  and:")?;
         }
         write_stack(out, stack)?;
     }
     for (i, access) in report.accesses.iter().enumerate() {
-        write_access(out, access, i == 0)?;
+        write_access(out, report, access, i == 0)?;
     }
     if let Some(slept) = &report.slept {
         writeln!(out, "  As if synchronized via sleep:")?;
@@ -44,11 +55,11 @@ fn write_report(out: &mut String, report: &Report) -> std::fmt::Result {
         write_location(out, location)?;
     }
     if report.kind != Kind::Deadlock {
-        for mutex in &report.mutexes {
+        for (number, mutex) in report.mutexes.iter().enumerate() {
             writeln!(
                 out,
-                "  Mutex M{} ({:#x}) created at:",
-                mutex.id, mutex.address
+                "  Mutex M{number} ({:#014x}) created at:",
+                mutex.address
             )?;
             write_stack(out, &mutex.stack)?;
         }
@@ -63,12 +74,13 @@ fn write_report(out: &mut String, report: &Report) -> std::fmt::Result {
             report.count - 1
         )?;
     }
-    if let Some(line) = summary_line(report) {
-        writeln!(
-            out,
-            "SUMMARY: ThreadSanitizer: {} {line}",
-            report.kind.title()
-        )?;
+    if let Some(line) = summary_line(report)
+        && options::get().print_summary
+    {
+        let summary = format!("SUMMARY: ThreadSanitizer: {} {line}", report.title());
+        if !hooks::on_summary(&summary) {
+            writeln!(out, "{summary}")?;
+        }
     }
     writeln!(out, "{RULE}")
 }
@@ -80,7 +92,12 @@ fn thread_name(number: u32) -> String {
     }
 }
 
-fn write_access(out: &mut String, access: &Access, first: bool) -> std::fmt::Result {
+fn write_access(
+    out: &mut String,
+    report: &Report,
+    access: &Access,
+    first: bool,
+) -> std::fmt::Result {
     let verb = match (access.kind, first) {
         (AccessKind::Read, true) => "Read",
         (AccessKind::Read, false) => "Previous read",
@@ -91,10 +108,25 @@ fn write_access(out: &mut String, access: &Access, first: bool) -> std::fmt::Res
         (AccessKind::AtomicWrite, true) => "Atomic write",
         (AccessKind::AtomicWrite, false) => "Previous atomic write",
     };
+    let what = match external::tag(&access.places) {
+        0 => format!("{verb} of size {}", access.size),
+        tag => {
+            let verb = match (access.kind.is_write(), first) {
+                (true, true) => "Modifying",
+                (true, false) => "Previous modifying",
+                (false, true) => "Read-only",
+                (false, false) => "Previous read-only",
+            };
+            let object = external::object(tag);
+            format!(
+                "{verb} access of {}",
+                object.as_deref().unwrap_or("external object")
+            )
+        }
+    };
     write!(
         out,
-        "  {verb} of size {} at {:#014x} by {}",
-        access.size,
+        "  {what} at {:#014x} by {}",
         access.address,
         thread_name(access.thread)
     )?;
@@ -104,7 +136,7 @@ fn write_access(out: &mut String, access: &Access, first: bool) -> std::fmt::Res
             Mode::Exclusive => "write",
             Mode::Shared => "read",
         };
-        write!(out, "{lead} {mode} M{id}")?;
+        write!(out, "{lead} {mode} M{}", report.mutex_number(*id))?;
     }
     if !access.locks.is_empty() {
         write!(out, ")")?;
@@ -172,9 +204,11 @@ fn write_location(out: &mut String, location: &Location) -> std::fmt::Result {
             writeln!(out, " ({module}+{offset:#x})\n")
         }
         Location::Heap { block, stack } => {
+            let object = external::object(external::block_tag(block.start));
             writeln!(
                 out,
-                "  Location is heap block of size {} at {:#014x} allocated by {}:",
+                "  Location is {} of size {} at {:#014x} allocated by {}:",
+                object.as_deref().unwrap_or("heap block"),
                 block.size,
                 block.start,
                 thread_name(block.thread)
@@ -212,48 +246,51 @@ fn write_thread(out: &mut String, thread: &ThreadInfo) -> std::fmt::Result {
         false => "running",
     };
     write!(out, " (tid={}, {state})", info.os_id)?;
-    match info.parent {
-        Some(parent) => writeln!(out, " created by {} at:", thread_name(parent))?,
-        None => writeln!(out, " created at:")?,
+    if let Some(parent) = info.parent {
+        write!(out, " created by {}", thread_name(parent))?;
+    }
+    match thread.stack.is_empty() {
+        true => writeln!(out)?,
+        false => writeln!(out, " at:")?,
     }
     write_stack(out, &thread.stack)
 }
 
 fn circle(out: &mut String, report: &Report) -> std::fmt::Result {
+    let number = |id: u32| report.mutex_number(id);
     write!(out, "  Cycle in lock order graph: ")?;
     for edge in &report.circle {
-        let address = |id: u32| {
-            let known = report.mutexes.iter().find(|m| m.id == id);
-            known.map_or(0, |m| m.address)
-        };
-        write!(out, "M{} ({:#x}) => ", edge.from, address(edge.from))?;
+        let known = report.mutexes.iter().find(|m| m.id == edge.from);
+        let address = known.map_or(0, |m| m.address);
+        write!(out, "M{} ({address:#014x}) => ", number(edge.from))?;
     }
     if let Some(first) = report.circle.first() {
-        writeln!(out, "M{}\n", first.from)?;
+        writeln!(out, "M{}\n", number(first.from))?;
     }
-    for edge in &report.circle {
+    for (i, edge) in report.circle.iter().enumerate() {
         writeln!(
             out,
             "  Mutex M{} acquired here while holding mutex M{} in {}:",
-            edge.to,
-            edge.from,
+            number(edge.to),
+            number(edge.from),
             thread_name(edge.thread)
         )?;
         write_stack(out, &edge.stack)?;
-        if let Some(holder) = &edge.holder {
-            writeln!(
+        match &edge.holder {
+            Some(holder) => {
+                writeln!(
+                    out,
+                    "  Mutex M{} previously acquired by the same thread here:",
+                    number(edge.from)
+                )?;
+                write_stack(out, holder)?;
+            }
+            None if i == 0 => writeln!(
                 out,
-                "  Mutex M{} previously acquired by the same thread here:",
-                edge.from
-            )?;
-            write_stack(out, holder)?;
+                "    Hint: use TSAN_OPTIONS=second_deadlock_stack=1 to get more informative warning message\n"
+            )?,
+            None => {}
         }
-    }
-    if report.circle.iter().all(|edge| edge.holder.is_none()) {
-        writeln!(
-            out,
-            "    Hint: use TSAN_OPTIONS=second_deadlock_stack=1 to get more informative warning message\n"
-        )?;
     }
     Ok(())
 }
@@ -267,7 +304,10 @@ fn summary_line(report: &Report) -> Option<String> {
         .or_else(|| report.stacks.first())
         .or_else(|| report.circle.first().map(|e| &e.stack))
         .or_else(|| report.threads.first().map(|t| &t.stack))?;
-    let own = |line: &&Line| line.file.is_some();
+    let own = |line: &&Line| {
+        let file = line.file.as_deref();
+        file.is_some_and(|file| !file.contains("/include/c++/"))
+    };
     let line = stack.iter().find(own).or_else(|| stack.first())?;
     let mut text = String::new();
     match &line.file {

@@ -1,0 +1,425 @@
+//! OpenMP by way of gcc's libgomp, which synchronises by means of its own where
+//! nobody can see it; but what it promises its callers can be known.
+//!
+//! A team's members know what its master knew, the master knows afterwards what
+//! they did, barriers order all, critical sections are locks, and tasks know what
+//! their makers knew and are known to whoever waits for them.
+
+use std::ffi::{c_int, c_long, c_uint, c_void};
+use std::ptr;
+
+use racehound_trace::Mode;
+
+use super::{Call, interpose};
+use crate::sync::{self, Traits};
+use crate::thread::{self, Visit};
+
+type Body = unsafe extern "C" fn(*mut c_void);
+type Copy = unsafe extern "C" fn(*mut c_void, *mut c_void);
+
+/// A parallel region while it lasts; its address stands for what it orders.
+#[repr(C, align(64))]
+struct Team {
+    body: Body,
+    data: *mut c_void,
+    /// Addresses of their own, for the beginning, the end and barriers.
+    begins: u64,
+    ends: u64,
+    barrier: u64,
+}
+
+impl Team {
+    fn new(body: Body, data: *mut c_void) -> Self {
+        Self {
+            body,
+            data,
+            begins: 0,
+            ends: 0,
+            barrier: 0,
+        }
+    }
+}
+
+fn address(of: &u64) -> usize {
+    ptr::from_ref(of) as usize
+}
+
+/// What every member runs.
+unsafe extern "C" fn member(team: *mut c_void) {
+    // SAFETY: the master's team, which outlives the region.
+    let team = unsafe { &*team.cast::<Team>() };
+    let outer = enter(ptr::from_ref(team) as usize);
+    if let Some(call) = Call::begin() {
+        sync::take(&Visit::begin(), address(&team.begins), call.place);
+    }
+    // SAFETY: what the program asked for.
+    unsafe { (team.body)(team.data) };
+    if let Some(call) = Call::begin() {
+        sync::post(&Visit::begin(), address(&team.ends), call.place);
+    }
+    enter(outer);
+}
+
+/// Makes a team the current one; the one before.
+fn enter(team: usize) -> usize {
+    match thread::current() {
+        Some(thread) => std::mem::replace(&mut thread.team, team),
+        None => 0,
+    }
+}
+
+/// Runs a parallel region by `real`, which gets what to run in place of the
+/// program's.
+unsafe fn region(body: Body, data: *mut c_void, real: impl FnOnce(Body, *mut c_void)) {
+    let mut team = Team::new(body, data);
+    let Some(call) = Call::begin() else {
+        return real(body, data);
+    };
+    sync::post(&Visit::begin(), address(&team.begins), call.place);
+    real(member, (&raw mut team).cast());
+    sync::take(&Visit::begin(), address(&team.ends), call.place);
+    let visit = Visit::begin();
+    for at in [&team.begins, &team.ends, &team.barrier] {
+        crate::objects::forget(visit.thread(), address(at));
+    }
+}
+
+/// A barrier of the current team.
+fn barrier(real: impl FnOnce()) {
+    let team = thread::current().map_or(0, |thread| thread.team);
+    let Some(call) = Call::begin().filter(|_| team != 0) else {
+        return real();
+    };
+    // SAFETY: the team outlives its members' stay.
+    let at = unsafe { address(&(*(team as *const Team)).barrier) };
+    tasks_done(&call);
+    sync::arrive(&Visit::begin(), at, call.place);
+    real();
+    sync::depart(&Visit::begin(), at, call.place);
+    tasks_known(&call);
+}
+
+/// All tasks together are one object: which of them a wait is for is not known.
+static TASKS: u64 = 0;
+static CRITICAL: u64 = 0;
+static ATOMIC: u64 = 0;
+static ORDERED: u64 = 0;
+
+fn tasks_done(call: &Call) {
+    sync::post(&Visit::begin(), address(&TASKS), call.place);
+}
+
+fn tasks_known(call: &Call) {
+    sync::take(&Visit::begin(), address(&TASKS), call.place);
+}
+
+fn lock(at: usize, real: impl FnOnce()) {
+    real();
+    if let Some(call) = Call::begin() {
+        let traits = Traits::default();
+        sync::acquired(&Visit::begin(), at, Mode::Exclusive, traits, call.place);
+    }
+}
+
+fn unlock(at: usize, real: impl FnOnce()) {
+    if let Some(call) = Call::begin() {
+        sync::releasing(&Visit::begin(), at, Some(Mode::Exclusive), call.place);
+    }
+    real();
+}
+
+/// What a task carries in front of its own data.
+#[repr(C)]
+struct Task {
+    body: Body,
+    copy: Option<Copy>,
+    data: *mut c_void,
+    size: c_long,
+    /// How far behind the task's own data are.
+    gap: usize,
+}
+
+unsafe extern "C" fn copy_task(to: *mut c_void, from: *mut c_void) {
+    // The library has allocated the task's memory since `GOMP_task`.
+    if let Some(call) = Call::begin() {
+        tasks_done(&call);
+    }
+    // SAFETY: made by `GOMP_task`, which asked for that much room.
+    unsafe {
+        let task = from.cast::<Task>();
+        ptr::copy_nonoverlapping(task, to.cast::<Task>(), 1);
+        let data = to.cast::<u8>().add((*task).gap).cast::<c_void>();
+        match (*task).copy {
+            Some(copy) => copy(data, (*task).data),
+            None => ptr::copy_nonoverlapping(
+                (*task).data.cast::<u8>(),
+                data.cast::<u8>(),
+                (*task).size as usize,
+            ),
+        }
+    }
+}
+
+unsafe extern "C" fn run_task(task: *mut c_void) {
+    if let Some(call) = Call::begin() {
+        tasks_known(&call);
+    }
+    // SAFETY: copied by `copy_task`.
+    unsafe {
+        let task = task.cast::<Task>();
+        ((*task).body)(task.cast::<u8>().add((*task).gap).cast());
+    }
+    if let Some(call) = Call::begin() {
+        tasks_done(&call);
+    }
+}
+
+mod real {
+    use super::{Body, Copy};
+    use std::ffi::{c_int, c_long, c_uint, c_void};
+
+    unsafe extern "C" {
+        pub(super) fn GOMP_parallel(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint);
+        pub(super) fn GOMP_parallel_sections(
+            body: Body,
+            data: *mut c_void,
+            threads: c_uint,
+            count: c_uint,
+            flags: c_uint,
+        );
+        pub(super) fn GOMP_parallel_reductions(
+            body: Body,
+            data: *mut c_void,
+            threads: c_uint,
+            flags: c_uint,
+        ) -> c_uint;
+        pub(super) fn GOMP_barrier();
+        pub(super) fn GOMP_barrier_cancel() -> bool;
+        pub(super) fn GOMP_loop_end();
+        pub(super) fn GOMP_loop_end_cancel() -> bool;
+        pub(super) fn GOMP_sections_end();
+        pub(super) fn GOMP_single_copy_start() -> *mut c_void;
+        pub(super) fn GOMP_single_copy_end(data: *mut c_void);
+        pub(super) fn GOMP_critical_start();
+        pub(super) fn GOMP_critical_end();
+        pub(super) fn GOMP_critical_name_start(name: *mut *mut c_void);
+        pub(super) fn GOMP_critical_name_end(name: *mut *mut c_void);
+        pub(super) fn GOMP_atomic_start();
+        pub(super) fn GOMP_atomic_end();
+        pub(super) fn GOMP_ordered_start();
+        pub(super) fn GOMP_ordered_end();
+        pub(super) fn GOMP_taskwait();
+        pub(super) fn GOMP_taskgroup_end();
+        pub(super) fn GOMP_task(
+            body: Body,
+            data: *mut c_void,
+            copy: Option<Copy>,
+            size: c_long,
+            align: c_long,
+            condition: bool,
+            flags: c_uint,
+            depend: *mut *mut c_void,
+            priority: c_int,
+            detach: *mut c_void,
+        );
+    }
+}
+
+interpose! {
+    fn GOMP_parallel(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint) {
+        region(body, data, |body, data| real::GOMP_parallel(body, data, threads, flags));
+    }
+
+    fn GOMP_parallel_sections(
+        body: Body,
+        data: *mut c_void,
+        threads: c_uint,
+        count: c_uint,
+        flags: c_uint,
+    ) {
+        region(body, data, |body, data| {
+            real::GOMP_parallel_sections(body, data, threads, count, flags);
+        });
+    }
+
+    fn GOMP_parallel_reductions(
+        body: Body,
+        data: *mut c_void,
+        threads: c_uint,
+        flags: c_uint,
+    ) -> c_uint {
+        let mut made = 0;
+        // It looks into the data as well, so the data must be the program's own.
+        let result = &raw mut made;
+        region(body, data, |_, _| *result = real::GOMP_parallel_reductions(body, data, threads, flags));
+        made
+    }
+
+    fn GOMP_barrier() {
+        barrier(|| real::GOMP_barrier());
+    }
+
+    fn GOMP_barrier_cancel() -> bool {
+        let mut cancelled = false;
+        barrier(|| cancelled = real::GOMP_barrier_cancel());
+        cancelled
+    }
+
+    fn GOMP_loop_end() {
+        barrier(|| real::GOMP_loop_end());
+    }
+
+    fn GOMP_loop_end_cancel() -> bool {
+        let mut cancelled = false;
+        barrier(|| cancelled = real::GOMP_loop_end_cancel());
+        cancelled
+    }
+
+    fn GOMP_sections_end() {
+        barrier(|| real::GOMP_sections_end());
+    }
+
+    fn GOMP_single_copy_start() -> *mut c_void {
+        let data = real::GOMP_single_copy_start();
+        if !data.is_null() && let Some(call) = Call::begin() {
+            tasks_known(&call);
+        }
+        data
+    }
+
+    fn GOMP_single_copy_end(data: *mut c_void) {
+        if let Some(call) = Call::begin() {
+            tasks_done(&call);
+        }
+        real::GOMP_single_copy_end(data);
+    }
+
+    fn GOMP_critical_start() {
+        lock(address(&CRITICAL), || real::GOMP_critical_start());
+    }
+
+    fn GOMP_critical_end() {
+        unlock(address(&CRITICAL), || real::GOMP_critical_end());
+    }
+
+    fn GOMP_critical_name_start(name: *mut *mut c_void) {
+        lock(name as usize, || real::GOMP_critical_name_start(name));
+    }
+
+    fn GOMP_critical_name_end(name: *mut *mut c_void) {
+        unlock(name as usize, || real::GOMP_critical_name_end(name));
+    }
+
+    fn GOMP_atomic_start() {
+        lock(address(&ATOMIC), || real::GOMP_atomic_start());
+    }
+
+    fn GOMP_atomic_end() {
+        unlock(address(&ATOMIC), || real::GOMP_atomic_end());
+    }
+
+    fn GOMP_ordered_start() {
+        real::GOMP_ordered_start();
+        if let Some(call) = Call::begin() {
+            sync::take(&Visit::begin(), address(&ORDERED), call.place);
+        }
+    }
+
+    fn GOMP_ordered_end() {
+        if let Some(call) = Call::begin() {
+            sync::post(&Visit::begin(), address(&ORDERED), call.place);
+        }
+        real::GOMP_ordered_end();
+    }
+
+    fn GOMP_taskwait() {
+        real::GOMP_taskwait();
+        if let Some(call) = Call::begin() {
+            tasks_known(&call);
+        }
+    }
+
+    fn GOMP_taskgroup_end() {
+        real::GOMP_taskgroup_end();
+        if let Some(call) = Call::begin() {
+            tasks_known(&call);
+        }
+    }
+
+    fn GOMP_task(
+        body: Body,
+        data: *mut c_void,
+        copy: Option<Copy>,
+        size: c_long,
+        align: c_long,
+        condition: bool,
+        flags: c_uint,
+        depend: *mut *mut c_void,
+        priority: c_int,
+        detach: *mut c_void,
+    ) {
+        let Some(call) = Call::begin() else {
+            return real::GOMP_task(
+                body, data, copy, size, align, condition, flags, depend, priority, detach,
+            );
+        };
+        tasks_done(&call);
+        let align = align.max(align_of::<Task>() as c_long);
+        let gap = size_of::<Task>().next_multiple_of(align as usize);
+        let mut task = Task { body, copy, data, size, gap };
+        real::GOMP_task(
+            run_task,
+            (&raw mut task).cast(),
+            Some(copy_task),
+            size + gap as c_long,
+            align,
+            condition,
+            flags,
+            depend,
+            priority,
+            detach,
+        );
+    }
+}
+
+/// Loops that are regions of their own: with the bounds, and perhaps a chunk.
+macro_rules! parallel_loops {
+    ($($name:ident($($arg:ident),*);)*) => {
+        mod loops {
+            use super::{Body, c_long, c_uint, c_void};
+            unsafe extern "C" {
+                $(pub(super) fn $name(
+                    body: Body,
+                    data: *mut c_void,
+                    threads: c_uint,
+                    $($arg: c_long,)*
+                    flags: c_uint,
+                );)*
+            }
+        }
+        interpose! {
+            $(fn $name(
+                body: Body,
+                data: *mut c_void,
+                threads: c_uint,
+                $($arg: c_long,)*
+                flags: c_uint,
+            ) {
+                region(body, data, |body, data| {
+                    loops::$name(body, data, threads, $($arg,)* flags);
+                });
+            })*
+        }
+    };
+}
+
+parallel_loops! {
+    GOMP_parallel_loop_static(start, end, step, chunk);
+    GOMP_parallel_loop_dynamic(start, end, step, chunk);
+    GOMP_parallel_loop_guided(start, end, step, chunk);
+    GOMP_parallel_loop_runtime(start, end, step);
+    GOMP_parallel_loop_nonmonotonic_dynamic(start, end, step, chunk);
+    GOMP_parallel_loop_nonmonotonic_guided(start, end, step, chunk);
+    GOMP_parallel_loop_nonmonotonic_runtime(start, end, step);
+    GOMP_parallel_loop_maybe_nonmonotonic_runtime(start, end, step);
+}
