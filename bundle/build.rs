@@ -115,16 +115,23 @@ fn fingerprint(contents: &[Vec<u8>]) -> u64 {
 
 /// Compiles the runtime; where the archive is.
 fn compile(workspace: &Path, out: &Path) -> PathBuf {
-    let target = out.join("target");
+    // Once for all profiles: OUT_DIR is `target/PROFILE/build/NAME/out`.
+    let target = match out.ancestors().nth(4) {
+        Some(target) => target.join("racehound-runtime"),
+        None => out.join("target"),
+    };
     let cargo = env::var_os("CARGO").expect("cargo sets it");
-    let flags = ["-Cforce-unwind-tables=yes", "-Ctarget-feature=+cmpxchg16b"];
+    let flags = "-Cforce-unwind-tables=yes";
     run(Command::new(cargo)
         .current_dir(workspace)
         .args(["build", "--quiet", "--profile", "runtime", "--lib"])
         .args(["--package", "racehound-runtime", "--target-dir"])
         .arg(&target)
-        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
+        .env("CARGO_ENCODED_RUSTFLAGS", flags)
         .env_remove("RUSTFLAGS")
+        // Clippy is for the crate itself, not for this use of it.
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .env_remove("CLIPPY_ARGS")
         .env_remove("CARGO_BUILD_TARGET"));
     target.join("runtime/libracehound_runtime.a")
 }

@@ -339,12 +339,17 @@ pub(crate) fn hold<R: Rule>(
     }
     cell.reserve(1, group, &mut thread.spare);
     let conflict = R::access(thread, &mut cell, group, stamp, bytes, access.kind);
-    let Some(Conflict { entry, reason }) = conflict else {
+    let Some(Conflict {
+        entry,
+        reason,
+        bytes: racing,
+    }) = conflict
+    else {
         return (cell, None);
     };
     let common = entry.bytes() & bytes;
     if !crate::options::get().all_pairs {
-        cell.header().done |= common;
+        cell.header().done |= racing;
     }
     let first = common.trailing_zeros() as usize;
     let race = report::Race {
@@ -354,6 +359,7 @@ pub(crate) fn hold<R: Rule>(
         now: (stamp, access.kind),
         before: (entry.stamp(), entry.kind()),
         before_bytes: (address, entry.bytes()),
+        racing,
         reason,
     };
     (cell, Some(race))
@@ -363,6 +369,8 @@ pub(crate) fn hold<R: Rule>(
 pub(crate) struct Conflict {
     pub(crate) entry: Entry,
     pub(crate) reason: racehound_detect::Reason,
+    /// All accessed bytes that are in conflict with something.
+    pub(crate) bytes: u8,
 }
 
 /// Whether an access adds nothing to an earlier one in this epoch. A read adds

@@ -3,7 +3,7 @@
 //! Every sixteen bytes of memory have eight bytes here, of which only the one
 //! for the beginning of a block is ever written: its size and the context in
 //! which it was allocated. The block around an address is found by looking
-//! backwards.
+//! backwards, with the help of a bit for every page in which a block begins.
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -15,6 +15,9 @@ const CHUNK_BITS: u32 = 32;
 const CHUNKS: usize = 1 << (47 - CHUNK_BITS);
 const GRAIN: usize = 16;
 const CHUNK_BYTES: usize = (1 << CHUNK_BITS) / GRAIN * 8;
+const PAGE_BITS: u32 = 12;
+/// Bits for the pages of a chunk, behind its entries.
+const CHUNK_PAGES: usize = 1 << (CHUNK_BITS - PAGE_BITS);
 
 static TABLE: [AtomicPtr<AtomicU64>; CHUNKS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
@@ -39,12 +42,34 @@ fn entry(address: usize) -> Option<&'static AtomicU64> {
     Some(unsafe { &*base.add(at) })
 }
 
+/// Bits for 64 pages of the chunk that begins with `first`.
+fn pages(first: &AtomicU64, pages: usize) -> &AtomicU64 {
+    // SAFETY: they are behind the entries, of which this is the first.
+    unsafe { &*std::ptr::from_ref(first).add(CHUNK_BYTES / 8 + pages) }
+}
+
+/// The last page before `page`, of those not before `from`, in which a block
+/// begins.
+fn page_before(first: &AtomicU64, page: usize, from: usize) -> Option<usize> {
+    let mut word = page / 64;
+    let mut bits = pages(first, word).load(Ordering::Relaxed) & ((1 << (page % 64)) - 1);
+    while bits == 0 {
+        if word * 64 <= from {
+            return None;
+        }
+        word -= 1;
+        bits = pages(first, word).load(Ordering::Relaxed);
+    }
+    Some(word * 64 + 63 - bits.leading_zeros() as usize)
+}
+
 #[cold]
 fn grow(address: usize) {
     GROWING.lock();
     let slot = &TABLE[address >> CHUNK_BITS];
     if slot.load(Ordering::Relaxed).is_null() {
-        slot.store(memory::reserve(CHUNK_BYTES).cast(), Ordering::Release);
+        let bytes = CHUNK_BYTES + CHUNK_PAGES / 8;
+        slot.store(memory::reserve(bytes).cast(), Ordering::Release);
     }
     GROWING.unlock();
 }
@@ -71,6 +96,13 @@ pub(crate) fn insert(start: usize, size: usize, thread: u32, context: Context) {
     let whose = context::inside(context, THREAD | thread as usize);
     let size = size.min(u32::MAX as usize - 1) as u64 + 1;
     entry.store(u64::from(whose.0) << 32 | size, Ordering::Relaxed);
+    let page = (start as u32 >> PAGE_BITS) as usize;
+    if let Some(first) = self::entry(start >> CHUNK_BITS << CHUNK_BITS) {
+        let (pages, bit) = (pages(first, page / 64), 1 << (page % 64));
+        if pages.load(Ordering::Relaxed) & bit == 0 {
+            pages.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
 }
 
 fn decode(start: usize, bits: u64) -> Option<Block> {
@@ -102,19 +134,26 @@ pub(crate) fn around(address: usize) -> Option<Block> {
     if let Some(block) = crate::abi::java::around(address) {
         return Some(block);
     }
+    let chunk = address >> CHUNK_BITS << CHUNK_BITS;
+    let first = entry(chunk)?;
+    let from = address.saturating_sub(FARTHEST).max(chunk) as u32 >> PAGE_BITS;
+    let mut page = (address as u32 >> PAGE_BITS) as usize;
     let mut at = address & !(GRAIN - 1);
-    let end =
-        at.saturating_sub(FARTHEST) & !((1 << CHUNK_BITS) - 1) | (at & !((1 << CHUNK_BITS) - 1));
     loop {
-        let bits = entry(at)?.load(Ordering::Relaxed);
-        if bits != 0 {
-            let block = decode(at, bits)?;
-            return (address < block.start + block.size.max(1)).then_some(block);
+        let start = chunk + (page << PAGE_BITS);
+        while at >= start {
+            let bits = entry(at)?.load(Ordering::Relaxed);
+            if bits != 0 {
+                let block = decode(at, bits)?;
+                return (address < block.start + block.size.max(1)).then_some(block);
+            }
+            match at.checked_sub(GRAIN) {
+                Some(before) => at = before,
+                None => return None,
+            }
         }
-        if at <= end {
-            return None;
-        }
-        at -= GRAIN;
+        page = page_before(first, page, from as usize)?;
+        at = chunk + ((page + 1) << PAGE_BITS) - GRAIN;
     }
 }
 

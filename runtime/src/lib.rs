@@ -33,6 +33,8 @@
 
 mod abi;
 mod access;
+#[cfg(test)]
+mod agreement;
 mod blocks;
 mod bulk;
 mod cell;

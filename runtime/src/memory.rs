@@ -60,3 +60,34 @@ pub(crate) unsafe fn release(from: *mut u8, bytes: usize) {
 
 /// The size of a page.
 pub(crate) const PAGE: usize = 4096;
+
+/// Replaces sixteen aligned bytes if they are what is expected; what they were.
+///
+/// # Safety
+/// The address is valid, aligned to sixteen, and everybody accesses it
+/// atomically. Every x86-64 processor of the last fifteen years has the
+/// instruction.
+#[inline(always)]
+pub(crate) unsafe fn compare_exchange_16(at: *mut u128, old: u128, new: u128) -> u128 {
+    let (mut low, mut high) = (old as u64, (old >> 64) as u64);
+    // The compiler's own would be a call into a library unless everything is
+    // compiled for processors that have the instruction.
+    // SAFETY: the caller's promise; rbx, which the compiler keeps to itself, is
+    // put back.
+    unsafe {
+        std::arch::asm!(
+            "mov {saved}, rbx",
+            "mov rbx, {new_low}",
+            "lock cmpxchg16b xmmword ptr [{at}]",
+            "mov rbx, {saved}",
+            saved = out(reg) _,
+            new_low = in(reg) new as u64,
+            at = in(reg) at,
+            in("rcx") (new >> 64) as u64,
+            inout("rax") low,
+            inout("rdx") high,
+            options(nostack),
+        );
+    }
+    u128::from(low) | u128::from(high) << 64
+}

@@ -204,16 +204,10 @@ impl Word {
 pub(crate) fn exchange(group: &Group, old: [Word; 2], new: [Word; 2]) -> bool {
     let join = |words: [Word; 2]| u128::from(words[0].0) | u128::from(words[1].0) << 64;
     let (old, new) = (join(old), join(new));
-    // SAFETY: a group is 16 bytes, aligned so, and every x86-64 processor that
-    // runs a kernel of the last fifteen years has the instruction.
+    // SAFETY: a group is sixteen bytes, aligned so.
     let seen = unsafe {
-        std::arch::x86_64::cmpxchg16b(
-            std::ptr::from_ref(group).cast_mut().cast(),
-            old,
-            new,
-            Ordering::AcqRel,
-            Ordering::Relaxed,
-        )
+        let at = std::ptr::from_ref(group).cast_mut().cast();
+        memory::compare_exchange_16(at, old, new)
     };
     seen == old
 }

@@ -81,6 +81,7 @@ pub(crate) fn destroy(visit: &Visit, address: usize, place: usize) {
                 now: (now, AccessKind::Write),
                 before: (last, AccessKind::AtomicRead),
                 before_bytes: (address, 1),
+                racing: 1,
                 reason: racehound_detect::Reason::Unordered,
             },
         );

@@ -53,7 +53,32 @@ fn perform<T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) 
 
 fn with_rule<R: Rule, T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
     let place = caller();
-    let visit = Visit::begin();
+    settle::<R, T>(&Visit::begin(), (address, size), place, operation)
+}
+
+/// An operation that has no effect of its own, for tests.
+#[cfg(test)]
+pub(crate) fn account<R: Rule>(
+    visit: &Visit,
+    at: (usize, usize),
+    place: usize,
+    op: AtomicOp,
+    order: MemoryOrder,
+) {
+    let operation = || Done {
+        value: (),
+        op,
+        order,
+    };
+    settle::<R, ()>(visit, at, place, operation);
+}
+
+fn settle<R: Rule, T>(
+    visit: &Visit,
+    (address, size): (usize, usize),
+    place: usize,
+    operation: impl FnOnce() -> Done<T>,
+) -> T {
     let thread = visit.thread();
     if !shadow::is_user(address) || (thread.ignore != 0 && thread.ignore_sync != 0) {
         return operation().value;
@@ -108,7 +133,7 @@ fn with_rule<R: Rule, T>(address: usize, size: usize, operation: impl FnOnce() -
             kind,
             place,
         };
-        access::range::<R>(&visit, &rest);
+        access::range::<R>(visit, &rest);
     }
     value
 }
@@ -285,6 +310,8 @@ mod wide {
     use std::cell::UnsafeCell;
     use std::sync::atomic::Ordering;
 
+    use crate::memory;
+
     #[repr(C, align(16))]
     pub(super) struct AtomicU128(UnsafeCell<u128>);
 
@@ -293,12 +320,11 @@ mod wide {
             &self,
             old: u128,
             new: u128,
-            success: Ordering,
-            failure: Ordering,
+            _success: Ordering,
+            _failure: Ordering,
         ) -> Result<u128, u128> {
-            // SAFETY: aligned, and the processor has the instruction.
-            let seen =
-                unsafe { std::arch::x86_64::cmpxchg16b(self.0.get(), old, new, success, failure) };
+            // SAFETY: aligned.
+            let seen = unsafe { memory::compare_exchange_16(self.0.get(), old, new) };
             match seen == old {
                 true => Ok(seen),
                 false => Err(seen),

@@ -294,7 +294,7 @@ unsafe extern "C" fn lock_released(
 
 unsafe extern "C" fn ignore_begin(_file: *const c_char, _line: c_int) {
     if !is_off() {
-        shown(|visit, place| begin_ignoring(visit, place));
+        shown(begin_ignoring);
     }
 }
 

@@ -39,7 +39,7 @@ pub unsafe extern "C" fn __tsan_testonly_barrier_wait(barrier: *const AtomicU32)
     let _errno = Errno::keep();
     let one_more = |now: u32| {
         let count = now >> COME_BITS;
-        count << COME_BITS | ((now & COME) + 1) % (2 * count)
+        (count << COME_BITS) | (((now & COME) + 1) % (2 * count))
     };
     let mut before = word.load(Ordering::SeqCst);
     while let Err(now) =

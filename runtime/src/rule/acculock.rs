@@ -154,6 +154,6 @@ impl Rule for AccuLock {
                 cell.add(now, bytes, kind);
             }
         }
-        worst.found
+        worst.conclude(bytes)
     }
 }

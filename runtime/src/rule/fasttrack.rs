@@ -79,6 +79,6 @@ impl Rule for FastTrack {
                 cell.add(now, bytes, kind);
             }
         }
-        worst.found
+        worst.conclude(bytes)
     }
 }

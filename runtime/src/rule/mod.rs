@@ -49,6 +49,8 @@ pub(crate) trait Rule {
 #[derive(Default)]
 struct Worst {
     found: Option<Conflict>,
+    /// All bytes that are in conflict with something.
+    bytes: u8,
 }
 
 impl Worst {
@@ -59,9 +61,20 @@ impl Worst {
             AccessKind::AtomicWrite => 1,
             AccessKind::AtomicRead => 0,
         };
+        self.bytes |= entry.bytes();
         let worse = |known: &Conflict| weight(entry.kind()) > weight(known.entry.kind());
         if self.found.as_ref().is_none_or(worse) {
-            self.found = Some(Conflict { entry, reason });
+            self.found = Some(Conflict {
+                entry,
+                reason,
+                bytes: 0,
+            });
         }
+    }
+
+    /// The conflict, if there was one, with the accessed bytes that have some.
+    fn conclude(self, accessed: u8) -> Option<Conflict> {
+        let bytes = self.bytes & accessed;
+        self.found.map(|found| Conflict { bytes, ..found })
     }
 }
