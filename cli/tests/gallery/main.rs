@@ -201,7 +201,7 @@ fn check_all(directory: &str) {
         .into_iter()
         .flat_map(|program| {
             let ways = ways_for(&program);
-            let path = program.path.clone();
+            let path = program.path;
             ways.into_iter()
                 .map(move |way| (Program::read(&path).unwrap(), way))
         })
