@@ -57,14 +57,6 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 
-    /// Write the findings as JSON
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    /// How findings are shown
-    #[arg(long, value_enum, default_value_t = Layout::Tsan)]
-    pub(crate) format: Layout,
-
     /// The program and its arguments
     #[arg(
         required = true,
@@ -73,15 +65,6 @@ pub(crate) struct Run {
         value_name = "PROGRAM"
     )]
     pub(crate) program: Vec<OsString>,
-}
-
-/// How findings are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Layout {
-    /// As ThreadSanitizer shows them, when they are found
-    Tsan,
-    /// As the other commands show them, when the program has ended
-    Text,
 }
 
 fn live_detector(name: &str) -> Result<String, String> {

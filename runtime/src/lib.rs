@@ -14,7 +14,7 @@
 //! | [`sync`], [`deadlock`] | synchronisation: what threads know, which locks they hold |
 //! | [`thread`], [`registry`], [`signals`], [`tls`], [`stack`] | threads |
 //! | [`general`], [`record`] | events for other detectors and for traces |
-//! | [`report`], [`output`], [`findings`], [`hooks`], [`options`] | what is told, and how |
+//! | [`report`], [`output`], [`hooks`], [`options`] | what is told, and how |
 //! | [`start`], [`finish`], [`memory`], [`spin`] | beginning, end and ground |
 //!
 //! # Invariants
@@ -42,7 +42,6 @@ mod context;
 mod deadlock;
 mod detector;
 mod entry;
-mod findings;
 mod finish;
 mod frames;
 mod general;

@@ -83,8 +83,6 @@ options! {
     detector: String = "fasttrack".to_owned();
     /// Where to write a trace.
     record: String = String::new();
-    /// Where to write findings, one JSON object a line.
-    findings: String = String::new();
     /// Exit code if there were reports.
     exitcode: i32 = 66;
     /// Stop at the first report.

@@ -421,7 +421,6 @@ impl Reporter {
         REPORTED.fetch_add(1, Ordering::Relaxed);
         output::write(&text::render(&report));
         crate::hooks::on_report(&report);
-        crate::findings::add(&report);
         if options.halt_on_error {
             crate::finish::die();
         }
