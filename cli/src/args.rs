@@ -49,7 +49,7 @@ pub(crate) enum Command {
 Options of the runtime, ThreadSanitizer's among them, are taken from the environment variables
 TSAN_OPTIONS and RACEHOUND_OPTIONS, for example TSAN_OPTIONS=suppressions=known.txt.")]
 pub(crate) struct Run {
-    /// What looks for races; 'none' looks for nothing, at next to no cost
+    /// What looks for races; 'none' looks for nothing
     #[arg(long, value_name = "NAME", default_value = "fasttrack", value_parser = live_detector)]
     pub(crate) detector: String,
 

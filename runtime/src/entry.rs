@@ -2,7 +2,7 @@
 //! function: the hot path, in assembly.
 //!
 //! An access was settled before if its shadow word holds a stamp of the current
-//! epoch for all of its bytes. The test takes a dozen instructions, two loads
+//! epoch for all of its bytes. The test takes fifteen instructions, two loads
 //! from shadow memory's table and shadow memory, two from the thread's block, no
 //! atomic operation and no stack. Everything else is a jump: the return address
 //! goes along as the place of the access, and the slow path returns to the

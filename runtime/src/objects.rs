@@ -52,7 +52,6 @@ pub(crate) struct Mutex {
     /// Where it was taken last.
     pub(crate) taken: Context,
     pub(crate) recursive: bool,
-    pub(crate) is_rw: bool,
     /// The program says so: it is there from the beginning to the end.
     pub(crate) is_static: bool,
     /// The program says so: its destruction counts where others' does not.

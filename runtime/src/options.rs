@@ -115,37 +115,31 @@ options! {
     second_deadlock_stack: bool = false;
     /// Take every atomic operation for the strongest.
     force_seq_cst_atomics: bool = false;
-    /// Ignore accesses that the C library makes for others than instrumented code.
-    ignore_noninstrumented_modules: bool = false;
     /// Ignore what interposed functions do to memory.
     ignore_interceptors_accesses: bool = false;
     /// Wait that long before the process ends, in milliseconds.
     atexit_sleep_ms: i32 = 1000;
     /// Abort instead of exiting.
     abort_on_error: bool = false;
-    /// Show the module and the address in it.
-    print_module_map: i32 = 0;
     /// Begin of paths that is not shown.
     strip_path_prefix: String = String::new();
-    /// The verbosity of the runtime.
-    verbosity: i32 = 0;
-    /// What the handler of a signal finds in the child of a fork.
-    die_after_fork: bool = false;
     /// Print the line that sums a report up.
     print_summary: bool = true;
     /// Tell where the makers of threads were made, too.
     print_full_thread_history: bool = false;
     /// List the options.
     help: bool = false;
-    /// Make calls to exit wait for handlers.
-    allow_addr2line: bool = false;
     /// Report signal handlers that change errno.
     check_errno: bool = true;
 }
 
 /// TSan's options that have no meaning here: there is no history to be sized, no
-/// symbolizer to be found, no memory to be flushed.
-const MEANINGLESS: [&str; 24] = [
+/// symbolizer to be found, no memory to be flushed, nothing more to be said.
+const MEANINGLESS: [&str; 28] = [
+    "allow_addr2line",
+    "die_after_fork",
+    "print_module_map",
+    "verbosity",
     "history_size",
     "memory_limit_mb",
     "flush_memory_ms",

@@ -9,7 +9,7 @@
 //!
 //! The shadow of four gigabytes is contiguous, and a table says where it is: no
 //! part of the address space is spoken for, whatever the system's randomisation
-//! does. Where the program has no memory, the table leads to a page-table entry
+//! does. Where the program has no memory, the table leads to a mapping
 //! of zeroes, so fast paths need not ask.
 //!
 //! # Layout of half a word

@@ -19,7 +19,6 @@ use crate::thread::Visit;
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Traits {
     pub(crate) recursive: bool,
-    pub(crate) is_rw: bool,
     /// The lock was only tried for.
     pub(crate) tried: bool,
     /// Depth gained at once, when a wait gives a recursive lock back.
@@ -38,7 +37,6 @@ pub(crate) fn create(visit: &Visit, address: usize, traits: Traits, place: usize
     }
     let mut object = objects::at(thread, address, place);
     object.mutex.recursive = traits.recursive;
-    object.mutex.is_rw = traits.is_rw;
     object.made = thread.context(place);
     objects::made(object.id, object.made);
 }
@@ -139,7 +137,6 @@ pub(crate) fn acquired(visit: &Visit, address: usize, mode: Mode, traits: Traits
     let mut misuse = None;
     let me = thread.number + 1;
     object.mutex.recursive |= traits.recursive;
-    object.mutex.is_rw |= traits.is_rw;
     let mutex = &mut object.mutex;
     let depth = traits.depth.max(1);
     match mode {

@@ -150,7 +150,7 @@ fn run(executable: &Path, program: &Program) -> Option<Output> {
     })
 }
 
-/// Why a report does not belong to the program, if it does not.
+/// Whether a report is none that the program deserves.
 fn unexpected(program: &Program, report: &Report) -> bool {
     !program.expected.iter().any(|expected| {
         expected.kinds.contains(&report.kind)

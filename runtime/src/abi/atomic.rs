@@ -18,11 +18,12 @@ use crate::cell::Cell;
 use crate::detector::{self, Engine};
 use crate::rule::{AccuLock, FastTrack, Rule};
 use crate::thread::Visit;
-use crate::{general, objects, report, shadow, sync};
+use crate::{general, objects, options, report, shadow, sync};
 
 /// The memory order that a number stands for. Unknown numbers are the strongest.
 fn order(number: c_int) -> MemoryOrder {
     match number & 0x7fff {
+        _ if options::get().force_seq_cst_atomics => MemoryOrder::SeqCst,
         0 => MemoryOrder::Relaxed,
         1 | 2 => MemoryOrder::Acquire,
         3 => MemoryOrder::Release,

@@ -78,7 +78,6 @@ fn traits(flags: c_uint, depth: u32) -> Traits {
     Traits {
         recursive: flags & (flags::WRITE_REENTRANT | flags::READ_REENTRANT | flags::RECURSIVE_LOCK)
             != 0,
-        is_rw: false,
         tried: flags & flags::TRY_LOCK != 0,
         depth,
     }
@@ -239,7 +238,6 @@ unsafe extern "C" fn happens_after(_file: *const c_char, _line: c_int, address: 
 
 const RW: Traits = Traits {
     recursive: false,
-    is_rw: true,
     tried: false,
     depth: 1,
 };

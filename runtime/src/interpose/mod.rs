@@ -41,7 +41,7 @@ use std::marker::PhantomData;
 use crate::access::Access;
 use crate::thread::{self, Visit};
 use crate::tls::hot;
-use crate::{detector, sync};
+use crate::{detector, options, sync};
 
 pub(crate) use racehound_detect::AccessKind;
 
@@ -109,7 +109,7 @@ impl Call {
 
     fn access(&self, address: usize, size: usize, kind: AccessKind) {
         // The real function is the one to fail over such a pointer.
-        if size == 0 || address == 0 {
+        if size == 0 || address == 0 || options::get().ignore_interceptors_accesses {
             return;
         }
         let _errno = Errno::keep();

@@ -12,7 +12,6 @@ type Lock = libc::pthread_rwlock_t;
 
 const TRAITS: Traits = Traits {
     recursive: false,
-    is_rw: true,
     tried: false,
     depth: 1,
 };

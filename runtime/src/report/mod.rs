@@ -451,6 +451,10 @@ pub(crate) fn race(thread: &mut Thread, race: Race) {
     if !options::get().report_bugs {
         return;
     }
+    let atomic = race.now.1.is_atomic() || race.before.1.is_atomic();
+    if atomic && !options::get().report_atomic_races {
+        return;
+    }
     let (now, before) = (race.now.0.record().context, race.before.0.record().context);
     let mut reporter = Reporting::begin();
     let pair = (0, now.min(before), now.max(before));
