@@ -3,7 +3,10 @@
 
 #![allow(clippy::print_stdout)]
 
+mod live;
 mod offline;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -17,13 +20,26 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     Offline(offline::Offline),
+    Live(live::Live),
     #[command(hide = true)]
     PeakMemory(offline::PeakMemory),
+    #[command(hide = true)]
+    Spend(live::Spend),
+    #[command(hide = true)]
+    Link(live::Link),
 }
 
-fn main() -> racehound_trace::Result<()> {
+fn main() -> ExitCode {
+    let failed = |error: &dyn std::error::Error| {
+        eprintln!("racehound-bench: {error}");
+        ExitCode::FAILURE
+    };
+    let done = |()| ExitCode::SUCCESS;
     match Args::parse().command {
-        Command::Offline(args) => offline::run(&args),
-        Command::PeakMemory(args) => offline::peak_memory(&args),
+        Command::Offline(args) => offline::run(&args).map_or_else(|e| failed(&e), done),
+        Command::PeakMemory(args) => offline::peak_memory(&args).map_or_else(|e| failed(&e), done),
+        Command::Live(args) => live::run(&args).unwrap_or_else(|e| failed(&e)),
+        Command::Spend(args) => live::spend(&args).map_or_else(|e| failed(&e), done),
+        Command::Link(args) => live::link(args),
     }
 }
