@@ -28,6 +28,98 @@ pub(crate) struct Access {
 /// A plain access of a few bytes.
 #[inline(always)]
 pub(crate) fn small<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {
+    if !at_once::<R, SIZE, WRITE>(address, place) {
+        thoroughly::<R, SIZE, WRITE>(address, place);
+    }
+}
+
+/// The accesses that are left when the fast path is done are mostly the first
+/// of their epoch to bytes that at most one other thread has been at, and not
+/// lately: settled here, in a function that calls no other and so needs no stack.
+#[inline(always)]
+fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) -> bool {
+    if !address.is_multiple_of(SIZE.min(8)) || !shadow::is_user(address) {
+        return false;
+    }
+    let Some(visit) = Visit::of_known() else {
+        return false;
+    };
+    let thread = visit.thread();
+    let Some(group) = shadow::existing(address) else {
+        return false;
+    };
+    if thread.ignore != 0 {
+        return true;
+    }
+    let Some(stamp) = thread.stamp_at_once(visit.hot(), place) else {
+        return false;
+    };
+    match SIZE {
+        8 => group_at_once::<R, WRITE>(thread, group, stamp),
+        16 => {
+            // The next group is in the same chunk, or there is none.
+            group_at_once::<R, WRITE>(thread, group, stamp)
+                && shadow::existing(address + 8)
+                    .is_some_and(|next| group_at_once::<R, WRITE>(thread, next, stamp))
+        }
+        _ => {
+            let (mut words, i) = (shadow::load(group), address / 4 % 2);
+            let new = match SIZE {
+                4 => whole::<R, WRITE>(thread, words[i], stamp),
+                _ => {
+                    let bytes = ((1 << SIZE) - 1) << (address % 4);
+                    alone::<R, WRITE>(thread, words[i], bytes, stamp)
+                }
+            };
+            let Some(new) = new else {
+                return false;
+            };
+            if !shadow::exchange_one(&group[i], words[i], new) {
+                return false;
+            }
+            words[i] = new;
+            !bulk::is_active() || bulk::outlasts(group, words)
+        }
+    }
+}
+
+#[inline(always)]
+fn group_at_once<R: Rule, const WRITE: bool>(thread: &Thread, group: &Group, stamp: Stamp) -> bool {
+    let old = shadow::load(group);
+    let Some(first) = whole::<R, WRITE>(thread, old[0], stamp) else {
+        return false;
+    };
+    let second = match old[0] == old[1] {
+        true => Some(first),
+        false => whole::<R, WRITE>(thread, old[1], stamp),
+    };
+    let Some(second) = second else {
+        return false;
+    };
+    let new = [first, second];
+    shadow::exchange(group, old, new) && (!bulk::is_active() || bulk::outlasts(group, new))
+}
+
+/// What becomes of a word that is accessed as a whole, if at most one thread has
+/// written it and at most one has read it since.
+#[inline(always)]
+fn whole<R: Rule, const WRITE: bool>(thread: &Thread, old: Word, stamp: Stamp) -> Option<Word> {
+    let (write, read) = (old.write(), old.read());
+    if old.as_cell().is_some() || read.as_set().is_some() {
+        return None;
+    }
+    if WRITE {
+        let fine = (write.is_none() || R::write_after_write(thread, write.stamp(), stamp))
+            && (read.is_none() || R::write_after_read(thread, read.stamp(), stamp));
+        return fine.then(|| Word::new(Half::new(stamp, 15), Half::NONE));
+    }
+    let fine = (write.is_none() || R::read_after_write(thread, write.stamp(), stamp))
+        && (read.is_none() || R::read_replaces(thread, read.stamp(), stamp));
+    fine.then(|| Word::new(write, Half::new(stamp, 15)))
+}
+
+#[inline(never)]
+fn thoroughly<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {
     let visit = Visit::begin();
     let thread = visit.thread();
     if thread.ignore != 0 || !shadow::is_user(address) {
@@ -40,14 +132,26 @@ pub(crate) fn small<R: Rule, const SIZE: usize, const WRITE: bool>(address: usiz
     let bytes = ((1u32 << SIZE) - 1) << (address & 7);
     let group = shadow::group(address);
     if bytes <= 0xff {
+        let bytes = bytes as u8;
+        let cell = shadow::load(group)[0].as_cell();
         if !WRITE
-            && let Some(number) = shadow::load(group)[0].as_cell()
-            && covers(thread, number, bytes as u8, group, kind)
+            && let Some(number) = cell
+            && !cell::is_shared(number)
+            && covers(thread, number, bytes, group, kind)
         {
             return;
         }
         let stamp = thread.stamp(visit.hot(), place);
-        if words::<R, WRITE>(thread, group, bytes as u8, stamp) {
+        let settled = match cell {
+            None => words::<R, WRITE>(thread, group, bytes, stamp),
+            Some(number) if !WRITE => {
+                let ordered = |write| R::read_after_write(thread, write, stamp);
+                let mine = |read| thread.made(read);
+                cell::reread(number, group, (thread.chain(), stamp, bytes), mine, ordered)
+            }
+            Some(_) => false,
+        };
+        if settled {
             return;
         }
     }
@@ -62,7 +166,9 @@ pub(crate) fn small<R: Rule, const SIZE: usize, const WRITE: bool>(address: usiz
     );
 }
 
-/// Settles the access in the shadow words alone, if possible.
+/// Settles the access in the shadow words alone, if possible. What was changed is
+/// looked at again if a thread works through a range: that one writes without
+/// looking back.
 #[inline(always)]
 fn words<R: Rule, const WRITE: bool>(
     thread: &mut Thread,
@@ -84,7 +190,6 @@ fn words<R: Rule, const WRITE: bool>(
             }
         }
         if replace(group, old, new) {
-            // A thread that works through a range writes without looking back.
             if bulk::is_active() && old != new && !bulk::outlasts(group, new) {
                 continue;
             }
@@ -95,12 +200,7 @@ fn words<R: Rule, const WRITE: bool>(
 
 #[inline(always)]
 fn replace(group: &Group, old: [Word; 2], new: [Word; 2]) -> bool {
-    use std::sync::atomic::Ordering::{AcqRel, Relaxed};
-    let one = |i: usize| {
-        group[i]
-            .compare_exchange(old[i].0, new[i].0, AcqRel, Relaxed)
-            .is_ok()
-    };
+    let one = |i: usize| shadow::exchange_one(&group[i], old[i], new[i]);
     match (old[0] == new[0], old[1] == new[1]) {
         (true, true) => true,
         (true, false) => one(1),
@@ -117,12 +217,47 @@ fn word<R: Rule, const WRITE: bool>(
     bytes: u8,
     stamp: Stamp,
 ) -> Option<Word> {
+    if let Some(new) = alone::<R, WRITE>(thread, old, bytes, stamp) {
+        return Some(new);
+    }
+    if old.as_cell().is_some() {
+        return None;
+    }
+    let (write, read) = (old.write(), old.read());
+    if WRITE {
+        let fine = bytes == 15
+            && (write.is_none() || R::write_after_write(thread, write.stamp(), stamp))
+            && readers::stamps(read.as_set()?)
+                .iter()
+                .all(|&read| R::write_after_read(thread, read, stamp));
+        return fine.then(|| Word::new(Half::new(stamp, bytes), Half::NONE));
+    }
+    if write.bytes() & bytes != 0 && !R::read_after_write(thread, write.stamp(), stamp) {
+        return None;
+    }
+    if read.as_set().is_none() && read.bytes() & bytes != 15 {
+        return None;
+    }
+    among_readers::<R>(thread, write, read, bytes, stamp)
+}
+
+/// The same where no set of readers is involved.
+#[inline(always)]
+fn alone<R: Rule, const WRITE: bool>(
+    thread: &Thread,
+    old: Word,
+    bytes: u8,
+    stamp: Stamp,
+) -> Option<Word> {
     if old.as_cell().is_some() {
         return None;
     }
     let (write, read) = (old.write(), old.read());
     if bytes & !write.bytes() == 0 && thread.is_now(write.stamp()) {
         return Some(old);
+    }
+    if read.as_set().is_some() {
+        return None;
     }
     if WRITE {
         // What lies beside the bytes written would have to be kept.
@@ -133,35 +268,22 @@ fn word<R: Rule, const WRITE: bool>(
             };
         }
         let fine = (write.is_none() || R::write_after_write(thread, write.stamp(), stamp))
-            && match read.as_set() {
-                None => read.is_none() || R::write_after_read(thread, read.stamp(), stamp),
-                Some(set) => readers::stamps(set)
-                    .iter()
-                    .all(|&read| R::write_after_read(thread, read, stamp)),
-            };
+            && (read.is_none() || R::write_after_read(thread, read.stamp(), stamp));
         return fine.then(|| Word::new(Half::new(stamp, bytes), Half::NONE));
     }
     if write.bytes() & bytes != 0 && !R::read_after_write(thread, write.stamp(), stamp) {
         return None;
     }
-    if read.is_none() {
+    if bytes & !read.bytes() == 0 && thread.is_now(read.stamp()) {
+        return Some(old);
+    }
+    if read.is_none() || read.stamp() == stamp {
+        return Some(Word::new(write, Half::new(stamp, read.bytes() | bytes)));
+    }
+    if read.bytes() & !bytes == 0 && R::read_replaces(thread, read.stamp(), stamp) {
         return Some(Word::new(write, Half::new(stamp, bytes)));
     }
-    if read.as_set().is_none() {
-        if bytes & !read.bytes() == 0 && thread.is_now(read.stamp()) {
-            return Some(old);
-        }
-        if read.stamp() == stamp {
-            return Some(Word::new(write, Half::new(stamp, read.bytes() | bytes)));
-        }
-        if read.bytes() & !bytes == 0 && R::read_replaces(thread, read.stamp(), stamp) {
-            return Some(Word::new(write, Half::new(stamp, bytes)));
-        }
-        if read.bytes() & bytes != 15 {
-            return None;
-        }
-    }
-    among_readers::<R>(thread, write, read, bytes, stamp)
+    None
 }
 
 /// A read of a word that others have read, too.
@@ -230,6 +352,35 @@ pub(crate) fn range<R: Rule>(visit: &Visit, access: &Access) {
     }
 }
 
+/// A write of memory whose past will be forgotten next: where it is in no
+/// conflict, nothing needs to be remembered of it.
+pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access) {
+    let thread = visit.thread();
+    let end = access.address.saturating_add(access.size);
+    if thread.ignore != 0 || access.size == 0 || !shadow::is_user(end) {
+        return;
+    }
+    let stamp = thread.stamp(visit.hot(), access.place);
+    let (mut at, last) = (access.address.div_ceil(8), end / 8);
+    if at > last || !access.address.is_multiple_of(8) {
+        return range::<R>(visit, access);
+    }
+    while at < last {
+        let run = shadow::run(at * 8, last * 8);
+        for (i, group) in run.iter().enumerate() {
+            let old = shadow::load(group);
+            let fine = |word| whole::<R, true>(thread, word, stamp).is_some();
+            if !fine(old[0]) || (old[0] != old[1] && !fine(old[1])) {
+                one_group::<R>(thread, access, at + i, 0xff, stamp);
+            }
+        }
+        at += run.len();
+    }
+    if !end.is_multiple_of(8) {
+        one_group::<R>(thread, access, last, 0xff >> (8 - end % 8), stamp);
+    }
+}
+
 /// The whole groups of a large range, as far as it goes without a cell. The
 /// first group that is left.
 fn in_bulk<R: Rule>(thread: &mut Thread, access: &Access, stamp: Stamp) -> usize {
@@ -250,10 +401,15 @@ fn in_bulk<R: Rule>(thread: &mut Thread, access: &Access, stamp: Stamp) -> usize
                 _ => bulk_words::<R, false>(thread, old, stamp),
             });
             if done < run.len() {
-                // Others may hold the cell while they wait for the range.
-                range.suspend();
-                one_group::<R>(thread, access, at + done, 0xff, stamp);
-                range.resume();
+                let cell = shadow::load(&run[done])[0].as_cell();
+                let covered = cell
+                    .is_some_and(|number| covers(thread, number, 0xff, &run[done], access.kind));
+                if !covered {
+                    // Others may hold the cell while they wait for the range.
+                    range.suspend();
+                    one_group::<R>(thread, access, at + done, 0xff, stamp);
+                    range.resume();
+                }
                 done += 1;
             }
         }
@@ -310,9 +466,12 @@ fn in_cell<R: Rule>(
         return;
     }
     let cell = Cell::of(group, &mut thread.spare);
-    let cell = hold::<R>(thread, cell, group, address, bytes, stamp, access);
-    cell.0.finish(group, &mut thread.spare);
-    if let Some(found) = cell.1 {
+    let (cell, found) = hold::<R>(thread, cell, group, address, bytes, stamp, access);
+    match access.size >= bulk::WORTHWHILE {
+        true => cell.finish_like_neighbours(group, &mut thread.spare),
+        false => cell.finish(group, &mut thread.spare),
+    }
+    if let Some(found) = found {
         report::race(thread, found);
     }
 }

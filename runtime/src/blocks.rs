@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use crate::context::{self, Context};
+use crate::context::Context;
 use crate::memory;
 use crate::spin::Spin;
 
@@ -81,8 +81,13 @@ const THREAD: usize = 1 << 62;
 /// Set in the entry of a block that was freed: contexts do not need all bits.
 const FREED: u64 = 1 << 63;
 
-/// Notes a block.
-pub(crate) fn insert(start: usize, size: usize, thread: u32, context: Context) {
+/// What stands for a thread at the end of the context in which it allocates.
+pub(crate) fn place_of(thread: u32) -> usize {
+    THREAD | thread as usize
+}
+
+/// Notes a block; `whose` ends with the [place of a thread](place_of).
+pub(crate) fn insert(start: usize, size: usize, whose: Context) {
     let entry = match entry(start) {
         Some(entry) => entry,
         None => {
@@ -93,7 +98,6 @@ pub(crate) fn insert(start: usize, size: usize, thread: u32, context: Context) {
             }
         }
     };
-    let whose = context::inside(context, THREAD | thread as usize);
     let size = size.min(u32::MAX as usize - 1) as u64 + 1;
     entry.store(u64::from(whose.0) << 32 | size, Ordering::Relaxed);
     let page = (start as u32 >> PAGE_BITS) as usize;

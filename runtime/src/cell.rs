@@ -644,9 +644,19 @@ impl Cell {
         spare.give(self.number);
     }
 
-    /// Lets the cell go; back into shadow words if these can hold it.
+    /// Lets the cell go; back into shadow words if these can hold it without a set
+    /// of readers.
     #[inline]
     pub(crate) fn finish(self, group: &Group, spare: &mut Spare) {
+        let shared = self.slots().iter().any(|s| s.load(Ordering::Relaxed) != 0);
+        match (!shared).then(|| self.as_words()).flatten() {
+            Some(words) => self.dissolve(words, group, spare),
+            None => self.header().lock.unlock(),
+        }
+    }
+
+    /// The same, with sets: worthwhile where the neighbours have such, too.
+    pub(crate) fn finish_like_neighbours(self, group: &Group, spare: &mut Spare) {
         match self.as_words() {
             Some(words) => self.dissolve(words, group, spare),
             None => self.header().lock.unlock(),
@@ -665,36 +675,71 @@ impl Cell {
         self.retire(spare);
     }
 
+    /// The same as shadow words: a write and a read of each, or a write and a set
+    /// of reads.
     fn as_words(&self) -> Option<[Word; 2]> {
         let header = self.header();
-        if header.done != 0 || header.sync.load(Ordering::Relaxed) != 0 || self.len() > 4 {
+        if header.done != 0 || header.sync.load(Ordering::Relaxed) != 0 {
             return None;
         }
-        if self
-            .slots()
-            .iter()
-            .any(|slot| slot.load(Ordering::Relaxed) != 0)
-        {
-            return None;
-        }
-        let mut words = [[Half::NONE; 2]; 2];
-        for entry in self.entries() {
-            let read = match entry.kind() {
-                AccessKind::Write if entry.candidates().is_none() => 0,
-                AccessKind::Read => 1,
-                _ => return None,
-            };
-            for (i, word) in words.iter_mut().enumerate() {
+        let mut words = [(Half::NONE, Reads::default()); 2];
+        let mut fits = true;
+        self.each(0xff, |entry| {
+            for (i, (write, reads)) in words.iter_mut().enumerate() {
                 let bytes = entry.bytes() >> (4 * i) & 15;
-                if bytes != 0 {
-                    if !word[read].is_none() {
-                        return None;
+                if bytes == 0 {
+                    continue;
+                }
+                match entry.kind() {
+                    AccessKind::Read => fits &= reads.add(Half::new(entry.stamp(), bytes)),
+                    AccessKind::Write if entry.candidates().is_none() && write.is_none() => {
+                        *write = Half::new(entry.stamp(), bytes);
                     }
-                    word[read] = Half::new(entry.stamp(), bytes);
+                    _ => fits = false,
                 }
             }
+        });
+        if !fits {
+            return None;
         }
-        Some(words.map(|[write, read]| Word::new(write, read)))
+        let [(a, x), (b, y)] = words;
+        Some([Word::new(a, x.half()?), Word::new(b, y.half()?)])
+    }
+}
+
+/// Reads of a word that a shadow word may be able to hold.
+#[derive(Clone, Copy, Default)]
+struct Reads {
+    len: usize,
+    all: [Stamp; readers::MOST],
+    /// The bytes of all of them.
+    bytes: u8,
+}
+
+impl Reads {
+    /// Adds a read; false if it does not go together with the others.
+    fn add(&mut self, read: Half) -> bool {
+        let fits =
+            self.len == 0 || (self.len < readers::MOST && self.bytes == 15 && read.bytes() == 15);
+        if fits {
+            self.all[self.len] = read.stamp();
+            self.len += 1;
+            self.bytes = read.bytes();
+        }
+        fits
+    }
+
+    /// The read half of a word with these reads; none if there is no room for
+    /// one more set.
+    fn half(mut self) -> Option<Half> {
+        match self.len {
+            0 => Some(Half::NONE),
+            1 => Some(Half::new(self.all[0], self.bytes)),
+            len => {
+                self.all[..len].sort_unstable();
+                readers::intern(&self.all[..len]).map(Half::set)
+            }
+        }
     }
 }
 
@@ -738,6 +783,54 @@ pub(crate) fn covers(
         missing == 0
     };
     covered && group[0].load(Ordering::Acquire) == reference.0
+}
+
+/// Whether a cell that is not held has slots for readers.
+#[inline(always)]
+pub(crate) fn is_shared(number: u32) -> bool {
+    // SAFETY: cells stay cells, and the field is atomic.
+    unsafe { (*header(number)).readers.load(Ordering::Relaxed) != 0 }
+}
+
+/// Remembers a read, given as thread, stamp and bytes, where the thread is one of
+/// several readers already: its slot has a read that is `mine`, and all writes
+/// are `ordered` before. False if it is not as simple as that.
+#[inline]
+pub(crate) fn reread(
+    number: u32,
+    group: &Group,
+    (chain, stamp, bytes): (ThreadId, Stamp, u8),
+    mine: impl Fn(Stamp) -> bool,
+    ordered: impl Fn(Stamp) -> bool,
+) -> bool {
+    let cell = Cell { number };
+    cell.header().lock.lock();
+    let refers = shadow::load(group)[0].as_cell() == Some(number);
+    let settled = refers && cell.is_shared() && cell.header().done & bytes == 0 && {
+        let slot = cell.slot(chain);
+        let word = Word(slot.load(Ordering::Relaxed));
+        let mut halves = [word.write(), word.read()];
+        let mut fine = true;
+        for (i, half) in halves.iter_mut().enumerate() {
+            let part = bytes >> (4 * i) & 15;
+            if part != 0 {
+                fine &= !half.is_none() && half.bytes() & !part == 0 && mine(half.stamp());
+                *half = Half::new(stamp, part);
+            }
+        }
+        fine = fine
+            && cell.entries().iter().all(|entry| {
+                entry.bytes() & bytes == 0
+                    || !entry.kind().is_write()
+                    || (entry.candidates().is_none() && ordered(entry.stamp()))
+            });
+        if fine {
+            slot.store(Word::new(halves[0], halves[1]).0, Ordering::Relaxed);
+        }
+        fine
+    };
+    cell.unlock();
+    settled
 }
 
 /// Calls `each` with every stamp of a cell, for [`sweep`](crate::sweep); nobody

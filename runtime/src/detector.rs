@@ -56,3 +56,13 @@ pub(crate) fn range(visit: &Visit, access: &Access) {
         Engine::General => general::range(visit, access),
     }
 }
+
+/// A write of memory whose past will be forgotten next.
+pub(crate) fn last_write(visit: &Visit, access: &Access) {
+    match engine() {
+        Engine::Off => {}
+        Engine::FastTrack => access::last_write::<FastTrack>(visit, access),
+        Engine::AccuLock => access::last_write::<AccuLock>(visit, access),
+        Engine::General => general::range(visit, access),
+    }
+}

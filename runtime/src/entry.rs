@@ -162,21 +162,22 @@ macro_rules! unless_part_now {
     };
 }
 
-/// Returns if the read half at `$half` is a set with a read of this epoch.
+/// Returns if the read half is a set with a read of this epoch.
 macro_rules! return_if_in_set {
     () => {
         "mov eax, dword ptr [rdx + 4]
          mov r8d, eax
          shr r8d, 4
-         and r8d, 7
+         and r8d, 63
          inc eax
          cmp eax, dword ptr fs:[rcx + r8 * 4 + 64]
          je 98f\n"
     };
 }
 
-/// Leaves `rax` at the slot of this thread among the readers of the cell that
-/// the word at `rdx` refers to; jumps to `$else` if there is none.
+/// Leaves `rdx` at what this thread has read of the word around `rdi`, among the
+/// readers of the cell that the word at `rdx` refers to; jumps to `$else` if
+/// there are none.
 macro_rules! reader_or {
     ($else:literal) => {
         concat!(
@@ -196,7 +197,10 @@ macro_rules! reader_or {
             $else,
             "
              and r8d, dword ptr fs:[rcx + 48]
-             lea rdx, [rax + r8 + 16]\n"
+             lea rdx, [rax + r8 + 16]
+             mov eax, edi
+             and eax, 4
+             add rdx, rax\n"
         )
     };
 }
@@ -213,6 +217,56 @@ macro_rules! bytes_of_rdi {
             "
              shl r8d, cl
              mov rcx, r9\n"
+        )
+    };
+}
+
+/// Goes on if a read of eight bytes, which is part of a larger one, need not be
+/// looked at; to the slow path otherwise. Given are the halves of the two words.
+macro_rules! read_of_eight {
+    ($write:literal, $read:literal, $next_write:literal, $next_read:literal) => {
+        concat!(
+            unless_both_now!($read, $next_read, "2f"),
+            "jmp 5f
+             2:\n",
+            unless_both_now!($write, $next_write, "3f"),
+            "jmp 5f
+             3:
+             mov eax, dword ptr [rdx + ",
+            $read,
+            "]
+             cmp eax, dword ptr [rdx + ",
+            $next_read,
+            "]
+             jne 99f
+             mov r8d, eax
+             shr r8d, 4
+             and r8d, 63
+             inc eax
+             cmp eax, dword ptr fs:[rcx + r8 * 4 + 64]
+             jne 99f
+             5:\n"
+        )
+    };
+}
+
+/// Returns if a read of some bytes of a word need not be looked at: its halves
+/// are about more or less than these, or the thread is one of several readers.
+macro_rules! read_of_part {
+    ($ones:literal) => {
+        concat!(
+            bytes_of_rdi!($ones),
+            unless_part_now!("4", "4f"),
+            "ret
+             4:\n",
+            unless_part_now!("0", "5f"),
+            "ret
+             5:
+             mov r9d, r8d\n",
+            reader_or!("99f"),
+            "mov r8d, r9d\n",
+            unless_part_now!("0", "99f"),
+            "ret\n"
         )
     };
 }
@@ -253,24 +307,26 @@ macro_rules! entries {
 entries! {
     __tsan_read1, __tsan_volatile_read1 => (
         shadow_of_rdi!(),
-        bytes_of_rdi!("1"),
-        unless_part_now!("4", "2f"),
+        unless_now!("4", "2f"),
         "ret",
         "2:",
-        unless_part_now!("0", "99f"),
+        unless_now!("0", "3f"),
         "ret",
+        "3:",
+        read_of_part!("1"),
         slowly!("0")
     );
     __tsan_read2, __tsan_unaligned_read2, __tsan_volatile_read2, __tsan_unaligned_volatile_read2 => (
         "test dil, 1",
         "jnz 99f",
         shadow_of_rdi!(),
-        bytes_of_rdi!("3"),
-        unless_part_now!("4", "2f"),
+        unless_now!("4", "2f"),
         "ret",
         "2:",
-        unless_part_now!("0", "99f"),
+        unless_now!("0", "3f"),
         "ret",
+        "3:",
+        read_of_part!("3"),
         slowly!("1")
     );
     __tsan_read4, __tsan_unaligned_read4, __tsan_volatile_read4, __tsan_unaligned_volatile_read4 => (
@@ -280,14 +336,11 @@ entries! {
         unless_now!("4", "2f"),
         "ret",
         "2:",
+        return_if_in_set!(),
         unless_now!("0", "3f"),
         "ret",
         "3:",
-        return_if_in_set!(),
         reader_or!("99f"),
-        "mov eax, edi",
-        "and eax, 4",
-        "add rdx, rax",
         unless_now!("0", "99f"),
         "98: ret",
         slowly!("2")
@@ -296,28 +349,28 @@ entries! {
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
-        unless_both_now!("4", "12", "7f"),
-        "ret",
-        "7:",
-        unless_both_now!("0", "8", "8f"),
-        "ret",
-        "8:",
-        unless_now!("4", "2f"),
-        "3:",
-        unless_now!("12", "4f"),
+        unless_both_now!("4", "12", "2f"),
         "ret",
         "2:",
-        unless_now!("0", "5f"),
-        "jmp 3b",
-        "4:",
-        unless_now!("8", "99f"),
-        "ret",
-        "5:",
         "mov eax, dword ptr [rdx + 4]",
         "cmp eax, dword ptr [rdx + 12]",
-        "jne 6f",
+        "jne 3f",
         return_if_in_set!(),
+        "3:",
+        unless_both_now!("0", "8", "4f"),
+        "ret",
+        "4:",
+        unless_now!("4", "5f"),
+        "jmp 6f",
+        "5:",
+        unless_now!("0", "7f"),
         "6:",
+        unless_now!("12", "8f"),
+        "ret",
+        "8:",
+        unless_now!("8", "99f"),
+        "ret",
+        "7:",
         "test dil, 4",
         "jnz 99f",
         reader_or!("99f"),
@@ -343,15 +396,16 @@ entries! {
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
-        unless_now!("4", "99f"),
-        unless_now!("12", "99f"),
-        unless_now!("20", "99f"),
-        unless_now!("28", "99f"),
+        read_of_eight!("0", "4", "8", "12"),
+        read_of_eight!("16", "20", "24", "28"),
         "ret",
         slowly!("4")
     );
     __tsan_write1, __tsan_volatile_write1, __tsan_read_write1, __tsan_unaligned_read_write1 => (
         shadow_of_rdi!(),
+        unless_now!("0", "2f"),
+        "ret",
+        "2:",
         bytes_of_rdi!("1"),
         unless_part_now!("0", "99f"),
         "ret",
@@ -361,6 +415,9 @@ entries! {
         "test dil, 1",
         "jnz 99f",
         shadow_of_rdi!(),
+        unless_now!("0", "2f"),
+        "ret",
+        "2:",
         bytes_of_rdi!("3"),
         unless_part_now!("0", "99f"),
         "ret",
@@ -390,10 +447,8 @@ entries! {
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
-        unless_now!("0", "99f"),
-        unless_now!("8", "99f"),
-        unless_now!("16", "99f"),
-        unless_now!("24", "99f"),
+        unless_both_now!("0", "8", "99f"),
+        unless_both_now!("16", "24", "99f"),
         "ret",
         slowly!("9")
     );

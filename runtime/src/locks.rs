@@ -5,6 +5,7 @@
 //! reads and writes, for AccuLock.
 
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashTable;
 use racehound_detect::lockset::{LockSetId, LockSets, Protection};
@@ -12,15 +13,31 @@ use racehound_trace::{Mode, SyncId};
 use rustc_hash::FxBuildHasher;
 
 use crate::context::Context;
+use crate::memory::Table;
 use crate::spin::Locked;
 
-/// A set of locks held, as a number.
+/// A set of locks held, as a number. The lowest bit tells whether one of them is
+/// held for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(transparent)]
-pub(crate) struct LocksId(pub(crate) u32);
+pub(crate) struct LocksId(u32);
 
 impl LocksId {
     pub(crate) const NONE: Self = Self(0);
+
+    fn new(index: usize, exclusive: bool) -> Self {
+        Self((index as u32) << 1 | u32::from(exclusive))
+    }
+
+    fn index(self) -> usize {
+        (self.0 >> 1) as usize
+    }
+
+    /// Whether one of the locks is held for writing.
+    #[inline(always)]
+    pub(crate) fn is_exclusive(self) -> bool {
+        self.0 & 1 == 1
+    }
 }
 
 /// A lock in such a set.
@@ -30,27 +47,23 @@ pub(crate) struct Hold {
     pub(crate) mode: Mode,
 }
 
-struct Set {
-    holds: Box<[Hold]>,
-    protection: Protection,
-}
-
 /// All sets there ever were.
 struct Sets {
-    all: Vec<Set>,
-    ids: HashTable<u32>,
+    all: Vec<Box<[Hold]>>,
+    ids: HashTable<LocksId>,
     protections: LockSets,
 }
 
 static SETS: Locked<Option<Sets>> = Locked::new(None);
 
+/// What the locks of each set protect: the two numbers of a [`Protection`]. Read
+/// without a lock.
+static PROTECTIONS: Table<AtomicU64, { 1 << 28 }> = Table::new();
+
 fn with_sets<R>(f: impl FnOnce(&mut Sets) -> R) -> R {
     let mut guard = SETS.lock();
     f(guard.get_or_insert_with(|| Sets {
-        all: vec![Set {
-            holds: Box::default(),
-            protection: Protection::default(),
-        }],
+        all: vec![Box::default()],
         ids: HashTable::new(),
         protections: LockSets::default(),
     }))
@@ -58,43 +71,52 @@ fn with_sets<R>(f: impl FnOnce(&mut Sets) -> R) -> R {
 
 impl Sets {
     fn with(&mut self, set: LocksId, hold: Hold) -> LocksId {
-        let mut holds = self.all[set.0 as usize].holds.to_vec();
+        let mut holds = self.all[set.index()].to_vec();
         holds.push(hold);
         let hash = FxBuildHasher.hash_one(&holds);
         let Self { all, ids, .. } = self;
-        if let Some(&id) = ids.find(hash, |id| *all[*id as usize].holds == holds[..]) {
-            return LocksId(id);
+        if let Some(&id) = ids.find(hash, |id| *all[id.index()] == holds[..]) {
+            return id;
         }
-        let mut protection = self.all[set.0 as usize].protection;
+        let mut protection = protection(set);
         protection.reads = self.protections.with(protection.reads, hold.lock);
         if hold.mode == Mode::Exclusive {
             protection.writes = self.protections.with(protection.writes, hold.lock);
         }
-        let id = self.all.len() as u32;
-        self.all.push(Set {
-            holds: holds.into_boxed_slice(),
-            protection,
-        });
+        let id = LocksId::new(self.all.len(), !protection.writes.is_empty());
+        let bits =
+            u64::from(protection.reads.number()) | u64::from(protection.writes.number()) << 32;
+        PROTECTIONS.get(id.index()).store(bits, Ordering::Release);
+        self.all.push(holds.into_boxed_slice());
         let all = &self.all;
-        self.ids.insert_unique(hash, id, |id| {
-            FxBuildHasher.hash_one(&all[*id as usize].holds)
-        });
-        LocksId(id)
+        self.ids
+            .insert_unique(hash, id, |id| FxBuildHasher.hash_one(&all[id.index()]));
+        id
     }
 }
 
 /// The locks of a set, in the order they were taken.
 pub(crate) fn holds(set: LocksId) -> Vec<Hold> {
-    with_sets(|sets| sets.all[set.0 as usize].holds.to_vec())
+    with_sets(|sets| sets.all[set.index()].to_vec())
 }
 
 /// Which of its locks protect what.
 pub(crate) fn protection(set: LocksId) -> Protection {
-    with_sets(|sets| sets.all[set.0 as usize].protection)
+    let bits = PROTECTIONS.get(set.index()).load(Ordering::Acquire);
+    Protection {
+        reads: LockSetId::from_number(bits as u32),
+        writes: LockSetId::from_number((bits >> 32) as u32),
+    }
 }
 
 /// `a ∩ b`, for AccuLock.
 pub(crate) fn meet(a: LockSetId, b: LockSetId) -> LockSetId {
+    if a == b || a.is_empty() {
+        return a;
+    }
+    if b.is_empty() {
+        return b;
+    }
     with_sets(|sets| sets.protections.meet(a, b))
 }
 
@@ -131,6 +153,8 @@ impl Held {
             taken,
             set: None,
         });
+        // Most locks are taken to access something.
+        self.find();
         true
     }
 
@@ -174,6 +198,15 @@ impl Held {
             None => LocksId::NONE,
             Some(Holding { set: Some(set), .. }) => *set,
             Some(_) => self.find(),
+        }
+    }
+
+    /// The same, if somebody has asked before.
+    #[inline(always)]
+    pub(crate) fn known_set(&self) -> Option<LocksId> {
+        match self.stack.last() {
+            None => Some(LocksId::NONE),
+            Some(innermost) => innermost.set,
         }
     }
 

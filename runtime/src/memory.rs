@@ -1,7 +1,9 @@
 //! Address space for the runtime's own tables: reserved at once, backed by
 //! memory only where it is touched.
 
+use std::marker::PhantomData;
 use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Reserves zeroed address space that costs nothing until it is used.
 ///
@@ -39,6 +41,59 @@ fn try_map(bytes: usize, protection: i32) -> Option<*mut u8> {
     Some(at.cast())
 }
 
+/// A table of as many entries as there may ever be, all zeroes at first.
+pub(crate) struct Table<T, const LEN: usize> {
+    base: AtomicPtr<u8>,
+    entries: PhantomData<T>,
+}
+
+impl<T: Zeroed, const LEN: usize> Table<T, LEN> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            base: AtomicPtr::new(ptr::null_mut()),
+            entries: PhantomData,
+        }
+    }
+
+    /// The entry of that number, which must be below `LEN`.
+    #[inline]
+    pub(crate) fn get(&'static self, number: usize) -> &'static T {
+        assert!(number < LEN, "a table of the runtime is full");
+        let mut base = self.base.load(Ordering::Acquire);
+        if base.is_null() {
+            base = self.make();
+        }
+        // SAFETY: within the mapping, which stays, and zeroes are a valid entry.
+        unsafe { &*base.cast::<T>().add(number) }
+    }
+
+    #[cold]
+    fn make(&self) -> *mut u8 {
+        let bytes = LEN * size_of::<T>();
+        let new = reserve(bytes);
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        match self
+            .base
+            .compare_exchange(ptr::null_mut(), new, success, failure)
+        {
+            Ok(_) => new,
+            Err(first) => {
+                // SAFETY: nobody else knows of it.
+                unsafe { release(new, bytes) };
+                first
+            }
+        }
+    }
+}
+
+/// Types that zeroes are a value of, and that can be shared.
+///
+/// # Safety
+/// They are.
+pub(crate) unsafe trait Zeroed: Sync {}
+// SAFETY: it is 0 then.
+unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
+
 /// Gives the memory behind whole pages back; they read as zeroes again.
 ///
 /// # Safety
@@ -73,16 +128,14 @@ pub(crate) unsafe fn compare_exchange_16(at: *mut u128, old: u128, new: u128) ->
     // The compiler's own would be a call into a library unless everything is
     // compiled for processors that have the instruction.
     // SAFETY: the caller's promise; rbx, which the compiler keeps to itself, is
-    // put back.
+    // put back. The others are named so that none of them is rbx.
     unsafe {
         std::arch::asm!(
-            "mov {saved}, rbx",
-            "mov rbx, {new_low}",
-            "lock cmpxchg16b xmmword ptr [{at}]",
-            "mov rbx, {saved}",
-            saved = out(reg) _,
-            new_low = in(reg) new as u64,
-            at = in(reg) at,
+            "xchg rbx, rsi",
+            "lock cmpxchg16b xmmword ptr [rdi]",
+            "mov rbx, rsi",
+            in("rdi") at,
+            inout("rsi") new as u64 => _,
             in("rcx") (new >> 64) as u64,
             inout("rax") low,
             inout("rdx") high,

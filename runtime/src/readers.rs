@@ -20,8 +20,8 @@ use crate::stamp::Stamp;
 /// Reads in a set.
 pub(crate) const MOST: usize = 14;
 /// Sets at a time.
-const SETS: usize = 1 << 16;
-const BUCKETS: usize = 1 << 15;
+const SETS: usize = 1 << 12;
+const BUCKETS: usize = 1 << 12;
 
 #[repr(C)]
 struct Set {
@@ -59,9 +59,9 @@ pub(crate) fn stamps(number: u32) -> &'static [Stamp] {
     &set.stamps[..set.len as usize]
 }
 
-/// The number of the set of these reads; none if there are too many reads or
-/// sets.
-fn intern(stamps: &[Stamp]) -> Option<u32> {
+/// The number of the set of these reads, which are sorted and at most
+/// [`MOST`]; none if there are too many sets.
+pub(crate) fn intern(stamps: &[Stamp]) -> Option<u32> {
     let hash = stamps.iter().fold(0u32, |hash, s| {
         (hash.rotate_left(7) ^ s.0).wrapping_mul(0x9e37_79b1)
     });

@@ -78,10 +78,18 @@ pub(crate) type Group = [AtomicU64; 2];
 /// The shadow of the eight bytes around an address of user space.
 #[inline(always)]
 pub(crate) fn group(address: usize) -> &'static Group {
-    let mut base = table()[address >> CHUNK_BITS].load(Ordering::Relaxed);
-    if base == NOTHING.load(Ordering::Relaxed) {
-        base = grow(address);
-    }
+    existing(address).unwrap_or_else(|| within(grow(address), address))
+}
+
+/// The same, if there is any yet.
+#[inline(always)]
+pub(crate) fn existing(address: usize) -> Option<&'static Group> {
+    let base = table()[address >> CHUNK_BITS].load(Ordering::Relaxed);
+    (base != NOTHING.load(Ordering::Relaxed)).then(|| within(base, address))
+}
+
+#[inline(always)]
+fn within(base: *mut u8, address: usize) -> &'static Group {
     let offset = (address as u32 & !7) as usize * 2;
     // SAFETY: a chunk's shadow is that large, aligned, and never goes away.
     unsafe { &*base.add(offset).cast() }
@@ -210,6 +218,13 @@ pub(crate) fn exchange(group: &Group, old: [Word; 2], new: [Word; 2]) -> bool {
         memory::compare_exchange_16(at, old, new)
     };
     seen == old
+}
+
+/// Replaces one word of a group if it is what is expected.
+#[inline(always)]
+pub(crate) fn exchange_one(at: &AtomicU64, old: Word, new: Word) -> bool {
+    at.compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed)
+        .is_ok()
 }
 
 /// The words of a group as they are now, not necessarily at one moment.

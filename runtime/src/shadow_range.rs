@@ -35,7 +35,13 @@ fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
     if size >= LARGE {
         return fill_large(thread, address, size);
     }
-    for number in first_group..=last_group {
+    let half = match stamp {
+        Stamp::NONE => Half::NONE,
+        stamp => Half::new(stamp, 15),
+    };
+    let word = Word::new(half, Half::NONE);
+    let mut number = first_group;
+    while number <= last_group {
         let mut bytes = 0xffu8;
         if number == first_group {
             bytes &= 0xff << (address % 8);
@@ -43,7 +49,20 @@ fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
         if number == last_group {
             bytes &= 0xff >> (7 - last % 8);
         }
-        fill_group(thread, number * 8, bytes, stamp);
+        if bytes != 0xff || number == last_group {
+            fill_group(thread, number * 8, bytes, stamp);
+            number += 1;
+            continue;
+        }
+        for group in shadow::run(number * 8, last_group * 8) {
+            if shadow::load(group)[0].as_cell().is_some() {
+                fill_cell(thread, number * 8, 0xff, stamp);
+            } else if shadow::load(group) != [word; 2] {
+                group[0].store(word.0, Ordering::Relaxed);
+                group[1].store(word.0, Ordering::Relaxed);
+            }
+            number += 1;
+        }
     }
 }
 

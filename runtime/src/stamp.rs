@@ -9,7 +9,7 @@
 //! and the call stack of every access that is still remembered can be told,
 //! however long ago it was.
 //!
-//! Numbers are handed out in leases of 4096. A lease belongs to one thread for
+//! Numbers are handed out in leases of 16384. A lease belongs to one thread for
 //! one stretch of its time; when no shadow word refers to it any more, it can be
 //! let again (see [`sweep`](crate::sweep)). So neither the number of threads nor
 //! their time is limited by the bits of a shadow word.
@@ -28,11 +28,14 @@ use crate::spin::Locked;
 pub(crate) struct Stamp(pub(crate) u32);
 
 pub(crate) const STAMP_BITS: u32 = 28;
-const LEASE_BITS: u32 = 12;
+const LEASE_BITS: u32 = 14;
 /// Stamps in a lease.
 pub(crate) const LEASE: u32 = 1 << LEASE_BITS;
 /// Leases there can be.
 pub(crate) const LEASES: usize = 1 << (STAMP_BITS - LEASE_BITS);
+
+/// Free leases that keep the memory of their records.
+const KEPT: usize = 128;
 
 /// What is known of an access beside its order.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,22 +45,13 @@ pub(crate) struct Record {
     pub(crate) locks: LocksId,
 }
 
-/// One lease.
-struct Lease {
-    /// The epoch of its first stamp; the others follow.
-    epoch: AtomicU64,
-    /// Who made the accesses, as reports name it.
-    thread: AtomicU32,
-    records: AtomicPtr<Record>,
-}
-
-static TABLE: [Lease; LEASES] = [const {
-    Lease {
-        epoch: AtomicU64::new(0),
-        thread: AtomicU32::new(0),
-        records: AtomicPtr::new(std::ptr::null_mut()),
-    }
-}; LEASES];
+/// Of each lease, the epoch of its first stamp; the others follow. Looked at
+/// by nearly every access, so it has no neighbours that are not.
+static EPOCHS: [AtomicU64; LEASES] = [const { AtomicU64::new(0) }; LEASES];
+/// Who made the accesses, as reports name it.
+static THREADS: [AtomicU32; LEASES] = [const { AtomicU32::new(0) }; LEASES];
+static RECORDS: [AtomicPtr<Record>; LEASES] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; LEASES];
 
 impl Stamp {
     pub(crate) const NONE: Self = Self(0);
@@ -86,18 +80,18 @@ impl Stamp {
     /// Thread and time.
     #[inline(always)]
     pub(crate) fn epoch(self) -> Epoch {
-        let base = TABLE[self.lease()].epoch.load(Ordering::Relaxed);
+        let base = EPOCHS[self.lease()].load(Ordering::Relaxed);
         Epoch::from_bits(base + u64::from(self.offset()))
     }
 
     /// Which thread it was, as reports name it.
     pub(crate) fn thread(self) -> u32 {
-        TABLE[self.lease()].thread.load(Ordering::Relaxed)
+        THREADS[self.lease()].load(Ordering::Relaxed)
     }
 
     /// Where it was and which locks were held.
     pub(crate) fn record(self) -> Record {
-        let records = TABLE[self.lease()].records.load(Ordering::Acquire);
+        let records = RECORDS[self.lease()].load(Ordering::Acquire);
         if records.is_null() {
             return Record::default();
         }
@@ -109,7 +103,7 @@ impl Stamp {
     /// Writes the record of a stamp of one's own lease.
     #[inline(always)]
     pub(crate) fn set_record(self, record: Record) {
-        let records = TABLE[self.lease()].records.load(Ordering::Relaxed);
+        let records = RECORDS[self.lease()].load(Ordering::Relaxed);
         // SAFETY: as above; nobody reads it before the stamp is published.
         unsafe { records.add(self.offset() as usize).write(record) }
     }
@@ -145,12 +139,12 @@ pub(crate) fn lease(epoch: Epoch, thread: u32) -> Option<Stamp> {
         }
     };
     IN_USE.fetch_add(1, Ordering::Relaxed);
-    let lease = &TABLE[number as usize];
-    lease.epoch.store(epoch.to_bits(), Ordering::Relaxed);
-    lease.thread.store(thread, Ordering::Relaxed);
-    if lease.records.load(Ordering::Relaxed).is_null() {
+    let at = number as usize;
+    EPOCHS[at].store(epoch.to_bits(), Ordering::Relaxed);
+    THREADS[at].store(thread, Ordering::Relaxed);
+    if RECORDS[at].load(Ordering::Relaxed).is_null() {
         let records = memory::reserve(LEASE as usize * size_of::<Record>());
-        lease.records.store(records.cast(), Ordering::Release);
+        RECORDS[at].store(records.cast(), Ordering::Release);
     }
     Some(Stamp(number << LEASE_BITS))
 }
@@ -167,9 +161,11 @@ pub(crate) fn reclaim(live: &[u64]) {
         if free[n] || live[n / 64] >> (n % 64) & 1 == 1 {
             continue;
         }
-        let records = TABLE[n].records.load(Ordering::Relaxed);
-        // SAFETY: no stamp of the lease is left, so nobody reads the records.
-        unsafe { memory::forget(records.cast(), LEASE as usize * size_of::<Record>()) };
+        if pool.free.len() >= KEPT {
+            let records = RECORDS[n].load(Ordering::Relaxed);
+            // SAFETY: no stamp of the lease is left, so nobody reads the records.
+            unsafe { memory::forget(records.cast(), LEASE as usize * size_of::<Record>()) };
+        }
         pool.free.push(number as u16);
         IN_USE.fetch_sub(1, Ordering::Relaxed);
     }

@@ -22,7 +22,7 @@ static TURN: Spin = Spin::new();
 /// Leases in use beyond which it is time to sweep.
 static LIMIT: AtomicU32 = AtomicU32::new(FEWEST);
 /// Sixteen megabytes of records.
-const FEWEST: u32 = 512;
+const FEWEST: u32 = 128;
 
 const MEMBARRIER_PRIVATE: i32 = 1 << 3;
 const MEMBARRIER_REGISTER: i32 = 1 << 4;

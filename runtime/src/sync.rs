@@ -132,7 +132,7 @@ pub(crate) fn acquired(visit: &Visit, address: usize, mode: Mode, traits: Traits
     if thread.ignore_sync != 0 {
         return;
     }
-    let taken = thread.context(place);
+    let taken = thread.context_of(visit.hot(), place);
     let mut object = objects::at(thread, address, place);
     let mut misuse = None;
     let me = thread.number + 1;

@@ -13,7 +13,7 @@ use crate::locks::Held;
 use crate::readers::Steps;
 use crate::shadow::Half;
 use crate::stamp::{self, LEASE, Record, Stamp};
-use crate::tls::{Hot, hot};
+use crate::tls::{Hot, SETS, hot};
 use crate::{registry, sweep};
 
 /// A stamp that an access at some place got, to be used again in its epoch.
@@ -25,7 +25,8 @@ struct Recent {
     stamp: Stamp,
 }
 
-const RECENT: usize = 256;
+/// Accesses that are remembered so, in pairs: the one used last comes first.
+const RECENT: usize = 1024;
 
 /// Everything about a thread that no other thread touches.
 pub(crate) struct Thread {
@@ -70,6 +71,13 @@ pub(crate) struct Thread {
     pub(crate) collected: crate::record::Collected,
 }
 
+/// Where an access is looked for among the recent ones: the first of a pair.
+#[inline(always)]
+fn slot(parent: Context, place: usize) -> usize {
+    let mixed = (place as u64 ^ u64::from(parent.0) << 24).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (64 - RECENT.ilog2())) as usize & !1
+}
+
 /// Nobody may enter the runtime: shadow memory is being swept.
 pub(crate) static PAUSED: AtomicBool = AtomicBool::new(false);
 
@@ -109,6 +117,9 @@ impl Thread {
     /// Whether that access happened before now.
     #[inline(always)]
     pub(crate) fn knows(&self, stamp: Stamp) -> bool {
+        if stamp.lease() == self.stamp.lease() {
+            return true;
+        }
         let epoch = stamp.epoch();
         let clock = &self.clock.clock;
         epoch.thread() == clock.epoch().thread() || clock.has_heard(epoch)
@@ -131,18 +142,36 @@ impl Thread {
     pub(crate) fn stamp(&mut self, hot: *mut Hot, place: usize) -> Stamp {
         // SAFETY: our own block.
         let parent = unsafe { frames::context((*hot).top) };
-        let slot = (place ^ place >> 8 ^ parent.0 as usize) % RECENT;
-        let recent = &self.recent[slot];
-        if recent.place == place && recent.parent == parent {
-            if (self.fresh..=self.stamp).contains(&recent.stamp) {
-                return recent.stamp;
-            }
-            let context = recent.context;
-            let stamp = self.next(context);
-            self.recent[slot].stamp = stamp;
-            return stamp;
+        let slot = self.recent(parent, place);
+        if (self.fresh..=self.stamp).contains(&self.recent[slot].stamp) {
+            return self.recent[slot].stamp;
         }
-        self.stamp_slowly(slot, parent, place)
+        let stamp = self.next(self.recent[slot].context);
+        self.recent[slot].stamp = stamp;
+        stamp
+    }
+
+    /// The same, unless it takes more than a look at what was done lately.
+    #[inline(always)]
+    pub(crate) fn stamp_at_once(&mut self, hot: *mut Hot, place: usize) -> Option<Stamp> {
+        // SAFETY: our own block, and there is at least the sentinel.
+        let parent = Context(unsafe { (*(*hot).top.sub(1)).context } as u32);
+        let recent = &mut self.recent[slot(parent, place)];
+        if recent.place != place || recent.parent != parent || parent == Context::UNKNOWN {
+            return None;
+        }
+        if (self.fresh..=self.stamp).contains(&recent.stamp) {
+            return Some(recent.stamp);
+        }
+        if self.stamp.is_last_of_lease() {
+            return None;
+        }
+        let locks = self.held.known_set()?;
+        self.stamp.0 += 1;
+        let context = recent.context;
+        recent.stamp = self.stamp;
+        self.stamp.set_record(Record { context, locks });
+        Some(self.stamp)
     }
 
     /// The context of an access at `place`, without a stamp.
@@ -150,32 +179,40 @@ impl Thread {
     pub(crate) fn context_of(&mut self, hot: *mut Hot, place: usize) -> Context {
         // SAFETY: our own block.
         let parent = unsafe { frames::context((*hot).top) };
-        let slot = (place ^ place >> 8 ^ parent.0 as usize) % RECENT;
-        let recent = &self.recent[slot];
-        if recent.place == place && recent.parent == parent {
-            return recent.context;
-        }
-        let context = context::inside(parent, place);
-        self.recent[slot] = Recent {
-            place,
-            parent,
-            context,
-            stamp: Stamp::NONE,
-        };
-        context
+        self.context_in(parent, place)
     }
 
+    /// The context of a place in another.
+    #[inline(always)]
+    pub(crate) fn context_in(&mut self, parent: Context, place: usize) -> Context {
+        let slot = self.recent(parent, place);
+        self.recent[slot].context
+    }
+
+    /// Where an access at `place` is remembered, from now on if not before.
+    #[inline(always)]
+    fn recent(&mut self, parent: Context, place: usize) -> usize {
+        let slot = slot(parent, place);
+        let recent = &self.recent[slot];
+        if recent.place != place || recent.parent != parent {
+            self.remember(slot, parent, place);
+        }
+        slot
+    }
+
+    /// Makes an access the first of its pair.
     #[inline(never)]
-    fn stamp_slowly(&mut self, slot: usize, parent: Context, place: usize) -> Stamp {
-        let context = context::inside(parent, place);
-        let stamp = self.next(context);
-        self.recent[slot] = Recent {
-            place,
-            parent,
-            context,
-            stamp,
-        };
-        stamp
+    fn remember(&mut self, slot: usize, parent: Context, place: usize) {
+        self.recent.swap(slot, slot + 1);
+        let first = &mut self.recent[slot];
+        if first.place != place || first.parent != parent {
+            *first = Recent {
+                place,
+                parent,
+                context: context::inside(parent, place),
+                stamp: Stamp::NONE,
+            };
+        }
     }
 
     /// A new stamp for an access in that context.
@@ -208,7 +245,9 @@ impl Thread {
         };
         // Stamps of an earlier tenancy of the same lease must not be taken for
         // new ones.
-        self.recent.fill(Recent::default());
+        for recent in self.recent.iter_mut() {
+            recent.stamp = Stamp::NONE;
+        }
         self.stamp = stamp;
         self.stamp.set_record(Record::default());
         self.floor = stamp;
@@ -229,7 +268,7 @@ impl Thread {
                     _ => (self.stamp.0 | (LEASE - 1)) + 1 - self.floor.0,
                 };
                 (*hot).reader = self.chain().0 * 8;
-                (*hot).sets = [0; 8];
+                (*hot).sets = [0; SETS];
             }
         }
     }
@@ -301,7 +340,7 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn note_set(&self, set: Half) {
         // SAFETY: our own block.
-        unsafe { (*hot()).sets[(set.0 >> 4) as usize % 8] = set.0 + 1 };
+        unsafe { (*hot()).sets[(set.0 >> 4) as usize % SETS] = set.0 + 1 };
     }
 
     /// Tells the fast paths whether accesses are looked at.
@@ -376,6 +415,22 @@ impl Visit {
             }
         }
         Self { hot }
+    }
+
+    /// The same for a thread that we know, at a time when nobody has to wait.
+    #[inline(always)]
+    pub(crate) fn of_known() -> Option<Self> {
+        let hot = hot();
+        // SAFETY: our own block.
+        unsafe {
+            (*hot).busy += 1;
+            std::sync::atomic::compiler_fence(Ordering::SeqCst);
+            if PAUSED.load(Ordering::Relaxed) || (*hot).thread.is_null() {
+                (*hot).busy -= 1;
+                return None;
+            }
+        }
+        Some(Self { hot })
     }
 
     /// The thread.

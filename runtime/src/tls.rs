@@ -42,7 +42,7 @@ pub(crate) struct Hot {
     pub(crate) home: *mut Thread,
     /// Sets of readers that a read of this epoch is in, plus one: 0 is none, and
     /// so is the read half of a word that nobody has read.
-    pub(crate) sets: [u32; 8],
+    pub(crate) sets: [u32; SETS],
 }
 
 impl Hot {
@@ -52,8 +52,11 @@ impl Hot {
     }
 }
 
+/// Sets of readers that the fast path knows of, at most.
+pub(crate) const SETS: usize = 64;
+
 /// Bytes reserved for [`Hot`].
-const SIZE: usize = 128;
+const SIZE: usize = 64 + 4 * SETS;
 const _: () = assert!(size_of::<Hot>() <= SIZE);
 const _: () = assert!(std::mem::offset_of!(Hot, span) == 4);
 const _: () = assert!(std::mem::offset_of!(Hot, top) == 8);

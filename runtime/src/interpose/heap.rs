@@ -26,8 +26,9 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     signals::unsafe_call(call.place);
     let visit = Visit::begin();
     let thread = visit.thread();
-    let context = thread.context(call.place);
-    blocks::insert(block as usize, size, thread.number, context);
+    let context = thread.context_of(visit.hot(), call.place);
+    let whose = thread.context_in(context, blocks::place_of(thread.number));
+    blocks::insert(block as usize, size, whose);
     if thread.ignore != 0 || size >= MARKED {
         shadow_range::forget(thread, block as usize, size);
     } else {
@@ -49,7 +50,7 @@ fn freeing(call: &Call, block: *mut c_void) {
     let visit = Visit::begin();
     let thread = visit.thread();
     let looked_at = size.min(1 << 20);
-    detector::range(
+    detector::last_write(
         &visit,
         &Access {
             address: block as usize,

@@ -24,6 +24,7 @@ use crate::thread::Thread;
 /// The detector.
 pub(crate) struct AccuLock;
 
+#[inline(always)]
 fn locks_of(stamp: Stamp) -> LocksId {
     stamp.record().locks
 }
@@ -50,9 +51,10 @@ fn common(a: (Stamp, AccessKind), b: (Stamp, AccessKind)) -> bool {
 }
 
 /// Whether the same locks are held now, and at least one of them for writing.
+#[inline(always)]
 fn same_exclusive(before: Stamp, now: Stamp) -> bool {
     let set = locks_of(before);
-    set == locks_of(now) && set != LocksId::NONE && !protecting(set, AccessKind::Write).is_empty()
+    set.is_exclusive() && set == locks_of(now)
 }
 
 fn candidates(entry: Entry) -> LockSetId {
