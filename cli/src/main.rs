@@ -2,13 +2,16 @@
 //! crates, what it says in `racehound-report`.
 
 mod args;
+mod attend;
 mod commands;
 mod error;
 mod findings;
 mod input;
 mod instrumentation;
+mod journal;
 mod output;
 mod progress;
+mod verdict;
 
 use std::process::ExitCode;
 
