@@ -114,7 +114,9 @@ To leave a file alone, say -fno-sanitize=thread. Code without a C library (-ffre
 -nostdlib and the like) is left alone in any case. What should be linked with -static is \
 linked dynamically instead, for the runtime needs that.
 
-Where the compiler must be one word, use racehound-cc and racehound-cxx.";
+Where the compiler must be one word, use racehound-cc and racehound-cxx. The latter is also \
+called racehound-c++, from the first time on that one of these commands is run where it is \
+installed.";
 
 /// A command line that belongs to a compiler.
 #[derive(Debug, ClapArgs)]
@@ -125,7 +127,7 @@ Where the compiler must be one word, use racehound-cc and racehound-cxx.";
   make CC='racehound cc' CXX='racehound c++'
   ./configure CC='racehound cc' CXX='racehound c++'
   CC='racehound cc' CXX='racehound c++' meson setup build
-  cmake -B build -DCMAKE_C_COMPILER=racehound-cc -DCMAKE_CXX_COMPILER=racehound-cxx"
+  cmake -B build -DCMAKE_C_COMPILER=racehound-cc -DCMAKE_CXX_COMPILER=racehound-c++"
 )]
 pub(crate) struct Compile {
     /// The compiler's options and files

@@ -20,6 +20,7 @@ use clap::Parser;
 use args::{Args, Command, ModelCommand, TraceCommand};
 use error::Error;
 use racehound::driver::{self, Language};
+use racehound::plus_plus;
 
 /// Nothing found at the level that fails.
 const CLEAN: u8 = 0;
@@ -31,6 +32,7 @@ const NOT_STARTED: u8 = 3;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    plus_plus::link();
     let result = match Args::parse().command {
         Command::Analyze(args) => commands::analyze::run(&args),
         Command::Trace(TraceCommand::Convert(args)) => commands::convert::run(&args),

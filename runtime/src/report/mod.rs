@@ -317,13 +317,17 @@ impl Reporter {
             if place == 0 || external::is_tag(place) || threads::is_beginning(place) {
                 continue;
             }
-            lines.extend(self.symbols.lines(place));
-        }
-        if let Some(main) = lines
-            .iter()
-            .rposition(|line| line.function.as_deref() == Some("main"))
-        {
-            lines.truncate(main + 1);
+            let mut more = self.symbols.lines(place);
+            let main = more
+                .iter()
+                .position(|line| line.function.as_deref() == Some("main"));
+            more.truncate(main.map_or(more.len(), |main| main + 1));
+            lines.extend(more);
+            // Around it is the C library, which may have tens of megabytes to
+            // tell about itself.
+            if main.is_some() {
+                break;
+            }
         }
         lines
     }
