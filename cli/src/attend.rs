@@ -43,10 +43,18 @@ const PASSED_ON: [c_int; 9] = [
 pub(crate) fn run(command: &mut Command) -> io::Result<Ending> {
     let signals = set(PASSED_ON.into_iter().chain([libc::SIGCHLD]));
     let before = mask(libc::SIG_BLOCK, &signals);
+    // Who ignores the end of children is not told of it.
+    // SAFETY: no handler is set.
+    let ends = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     let prepare = move || {
         mask(libc::SIG_SETMASK, &before);
-        // SAFETY: one system call, with the arguments that it takes.
-        match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        // SAFETY: system calls, with the arguments that they take; what the end of
+        // children led to was no handler of ours.
+        let prepared = unsafe {
+            libc::signal(libc::SIGCHLD, ends);
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)
+        };
+        match prepared {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }

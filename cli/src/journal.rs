@@ -2,11 +2,9 @@
 //! them, and what it amounts to in the end.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::fs;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use racehound_report::finding::Finding;
 use tempfile::NamedTempFile;
@@ -155,7 +153,7 @@ mod tests {
     }
 
     fn lines(findings: &[Finding]) -> Vec<u8> {
-        let line = |finding| serde_json::to_string(finding).unwrap() + "\n";
+        let line = |finding| format!("\n{}\n", serde_json::to_string(finding).unwrap());
         findings.iter().map(line).collect::<String>().into_bytes()
     }
 
@@ -194,7 +192,7 @@ mod tests {
             race(["a.c:3", "a.c:4"], "x", Status::Observed),
         ];
         let mut text = lines(&all[..1]);
-        text.extend_from_slice(b"{\"id\":\"\",\"kind\":\"ra\n");
+        text.extend_from_slice(b"{\"id\":\"\",\"kind\":\"ra");
         text.extend(lines(&all[1..]));
         let (findings, damaged) = read(&text);
         assert_eq!((findings.len(), damaged), (2, 1));

@@ -200,4 +200,55 @@ mod tests {
             nothing orders the two accesses in this execution (fasttrack, djit)
         ");
     }
+
+    #[test]
+    fn what_is_no_access_protects_nothing() {
+        let frame = |function: &str, line: u32| Frame {
+            function: function.into(),
+            file: Some("bank.c".into()),
+            line: Some(line),
+            column: None,
+            module: None,
+            offset: None,
+        };
+        let lock = |thread: &str, line: u32, held: &str| Access {
+            op: "lock".into(),
+            size: 0,
+            thread: thread.into(),
+            file: Some("bank.c".into()),
+            line: Some(line),
+            column: None,
+            function: Some("transfer".into()),
+            site: format!("bank.c:{line}"),
+            locks: vec![held.into()],
+            atomic: false,
+            stack: vec![frame("transfer", line), frame("main", 40)],
+        };
+        let shown = finding(&Finding {
+            id: "R2".into(),
+            kind: Kind::Deadlock,
+            detail: Some("lock-order-inversion".into()),
+            status: Status::Predicted,
+            harm: None,
+            location: Location {
+                what: "lock".into(),
+                name: "from, to".into(),
+                ..Location::default()
+            },
+            locations: 1,
+            accesses: vec![lock("0.1", 12, "from"), lock("0.2", 14, "to")],
+            threads: Vec::new(),
+            found_by: vec!["lock-order".into()],
+            reasons: Vec::new(),
+            first_run: 1,
+            replay: None,
+        });
+        insta::assert_snapshot!(strip(&shown), @r"
+        R2 possible deadlock of from, to (lock-order-inversion)  predicted
+            lock  at bank.c:12 in transfer, thread 0.1, holding from
+                  from bank.c:40 in main
+            lock  at bank.c:14 in transfer, thread 0.2, holding to
+                  from bank.c:40 in main
+        ");
+    }
 }

@@ -16,7 +16,7 @@ use clap::ValueEnum;
 use racehound::runtime::{self, Runtime};
 use racehound_report::finding::{Finding, Report};
 
-use crate::args::{Run, RunFormat};
+use crate::args::{FailOn, Run, RunFormat};
 use crate::attend::{self, Ending};
 use crate::error::Error;
 use crate::instrumentation::{self, Instrumentation};
@@ -174,16 +174,13 @@ fn find(name: &OsStr) -> Result<PathBuf, Error> {
 fn options(args: &Run, journal: Option<&Journal>) -> Result<OsString, Error> {
     let mut options = env::var_os(OPTIONS).unwrap_or_default();
     let mut add = |name: &str, value: &OsStr| {
-        let has = |quote: u8| value.as_encoded_bytes().contains(&quote);
-        let quote = match (has(b'\''), has(b'"')) {
-            (false, _) => "'",
-            (true, false) => "\"",
-            (true, true) => {
-                let value = value.display();
-                return Err(Error::Wish(format!(
-                    "{value}: the runtime understands no name with both sorts of quotes in it"
-                )));
-            }
+        let quotes = ["'", "\""].into_iter();
+        let unused = |text: &str| quotes.clone().find(|quote| !text.contains(quote));
+        let Some(quote) = value.to_str().and_then(unused) else {
+            return Err(Error::Wish(format!(
+                "{}: the runtime wants a name in UTF-8, with at most one sort of quotes in it",
+                value.display()
+            )));
         };
         if !options.is_empty() {
             options.push(":");
@@ -198,7 +195,9 @@ fn options(args: &Run, journal: Option<&Journal>) -> Result<OsString, Error> {
         let path = std::path::absolute(record).map_err(Error::file(record))?;
         add("record", path.as_os_str())?;
     }
-    if let Some(level) = args.fail_on.to_possible_value() {
+    if let Some(level) = args.fail_on.to_possible_value()
+        && args.fail_on != FailOn::Predicted
+    {
         add("fail_on", OsStr::new(level.get_name()))?;
     }
     if let Some(journal) = journal {

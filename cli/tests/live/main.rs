@@ -218,6 +218,22 @@ fn signals_reach_the_program() {
     shop.assert_nothing_left_over();
 }
 
+/// Whoever starts racehound may ignore signals, also those that tell of the end
+/// of children.
+#[test]
+fn ignored_signals_stay_ignored() {
+    let shop = built();
+    let racehound = env!("CARGO_BIN_EXE_racehound");
+    shop.write("script", "#!/bin/sh\nkill -HUP $$\n./program 5\n");
+    fs::set_permissions(shop.path("script"), fs::Permissions::from_mode(0o755)).unwrap();
+    let run = format!("exec {racehound} run --json findings.json -- ./script");
+    let script = format!("trap '' CHLD HUP; {run}");
+    let mut command = shop.command("timeout");
+    let output = command.args(["60", "sh", "-c", &script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+    the_race(&shop);
+}
+
 #[test]
 fn the_program_does_not_outlive_racehound() {
     let shop = built();

@@ -11,6 +11,7 @@ mod text;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use racehound_detect::lockset::READERS;
 use racehound_detect::offline::{Side, Warning, Why};
 use racehound_detect::{AccessKind, Reason};
 use racehound_trace::Mode;
@@ -587,7 +588,7 @@ pub(crate) fn warning(_thread: &mut Thread, warning: &Warning) {
     for side in [&warning.second, &warning.first] {
         let stack = reporter.stack(context(side));
         let mut locks = side.locks.clone();
-        locks.retain(|lock| *lock < racehound_detect::lockset::READERS);
+        locks.retain(|lock| *lock < READERS);
         report.accesses.push(Access {
             thread: side.thread.0,
             kind: side.kind,
@@ -602,7 +603,13 @@ pub(crate) fn warning(_thread: &mut Thread, warning: &Warning) {
         report.kind = Kind::UseAfterFree;
     }
     report.location = Some(reporter.location(address));
-    report.reason = Some(warning.why.clone());
+    report.reason = Some(match &warning.why {
+        Why::WritesShareOnly(locks) => {
+            let locks = locks.iter().copied();
+            Why::WritesShareOnly(locks.filter(|lock| *lock < READERS).collect())
+        }
+        why => why.clone(),
+    });
     reporter.tell(report);
 }
 
