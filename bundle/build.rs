@@ -23,15 +23,24 @@ use std::process::Command;
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for part in ["runtime", "detect", "trace", "symbols", "Cargo.lock"] {
+    for part in [
+        "runtime",
+        "detect",
+        "trace",
+        "report",
+        "symbols",
+        "Cargo.lock",
+    ] {
         println!("cargo::rerun-if-changed={}", workspace.join(part).display());
     }
     println!("cargo::rerun-if-changed=build.rs");
 
     let archive = compile(&workspace, &out);
     let all = out.join("all.o");
+    // Without groups: of two with the same name linkers keep one, and a program in
+    // Rust would go without its own.
     run(tool("ld")
-        .args(["-r", "--whole-archive"])
+        .args(["-r", "--force-group-allocation", "--whole-archive"])
         .arg(&archive)
         .arg("-o")
         .arg(&all));

@@ -40,10 +40,16 @@ pub(crate) enum Command {
 /// -fsanitize=thread, whose runtime library is replaced. It behaves as it does by itself, its
 /// exit code included, and races are reported on standard error as they are found; then the exit
 /// code is 66.
+///
+/// With --json, or another --format than tsan, racehound stays behind the program until it ends,
+/// passes signals on to it, and ends as it does, by the same signal if it was killed. The findings
+/// are complete up to that point, whatever the program died of, and those of its child processes
+/// are among them.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   racehound cc -g bank.c -o bank && racehound run -- ./bank
   racehound run --detector acculock -- ./bank --accounts 10
+  racehound run --json findings.json --format text -- ./bank
   racehound run --record bank.rht -- ./bank; racehound analyze bank.rht --detector all
 
 Options of the runtime, ThreadSanitizer's among them, are taken from the environment variables
@@ -57,6 +63,19 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 
+    /// Write the findings as JSON to a file when the program has ended; standard output is the
+    /// program's, so - is refused
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// How findings look on standard error
+    #[arg(long, value_enum, default_value_t = RunFormat::Tsan)]
+    pub(crate) format: RunFormat,
+
+    /// How certain a finding must be for exit code 66
+    #[arg(long, value_enum, default_value_t = FailOn::Predicted)]
+    pub(crate) fail_on: FailOn,
+
     /// The program and its arguments
     #[arg(
         required = true,
@@ -65,6 +84,14 @@ pub(crate) struct Run {
         value_name = "PROGRAM"
     )]
     pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFormat {
+    /// In ThreadSanitizer's layout, as they are found
+    Tsan,
+    /// In our own, each pair of places once, when the program has ended
+    Text,
 }
 
 fn live_detector(name: &str) -> Result<String, String> {
@@ -87,7 +114,9 @@ To leave a file alone, say -fno-sanitize=thread. Code without a C library (-ffre
 -nostdlib and the like) is left alone in any case. What should be linked with -static is \
 linked dynamically instead, for the runtime needs that.
 
-Where the compiler must be one word, use racehound-cc and racehound-cxx.";
+Where the compiler must be one word, use racehound-cc and racehound-cxx. The latter is also \
+called racehound-c++, from the first time on that one of these commands is run where it is \
+installed.";
 
 /// A command line that belongs to a compiler.
 #[derive(Debug, ClapArgs)]
@@ -98,7 +127,7 @@ Where the compiler must be one word, use racehound-cc and racehound-cxx.";
   make CC='racehound cc' CXX='racehound c++'
   ./configure CC='racehound cc' CXX='racehound c++'
   CC='racehound cc' CXX='racehound c++' meson setup build
-  cmake -B build -DCMAKE_C_COMPILER=racehound-cc -DCMAKE_CXX_COMPILER=racehound-cxx"
+  cmake -B build -DCMAKE_C_COMPILER=racehound-cc -DCMAKE_CXX_COMPILER=racehound-c++"
 )]
 pub(crate) struct Compile {
     /// The compiler's options and files

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use racehound_detect::offline::{Outcome, Side, Warning, Why};
+use racehound_detect::offline::{Outcome, Side, Warning};
 use racehound_report::finding::{Access, Explanation, Finding, Kind, Location, Status};
 use racehound_trace::{SiteId, Space, SyncId, Tables};
 
@@ -44,7 +44,7 @@ fn finding(group: &[(&Outcome, &Warning)], space: Space, tables: &Tables) -> Fin
     for (outcome, other) in group {
         let by = outcome.detector.name().to_owned();
         if other.loc == warning.loc && !reasons.iter().any(|reason| reason.by == by) {
-            let because = because(&other.why, tables);
+            let because = other.why.in_words(|lock| tables.sync_name(lock));
             reasons.push(Explanation {
                 by: by.clone(),
                 because,
@@ -61,6 +61,7 @@ fn finding(group: &[(&Outcome, &Warning)], space: Space, tables: &Tables) -> Fin
     Finding {
         id: String::new(),
         kind: Kind::Race,
+        detail: None,
         status: match precise {
             true => Status::Observed,
             false => Status::Predicted,
@@ -74,12 +75,14 @@ fn finding(group: &[(&Outcome, &Warning)], space: Space, tables: &Tables) -> Fin
             .to_owned(),
             name: tables.loc_name(space, warning.loc),
             size: warning.size,
+            ..Location::default()
         },
         locations: locations.len(),
         accesses: vec![
             access(&warning.first, warning.size, tables),
             access(&warning.second, warning.size, tables),
         ],
+        threads: Vec::new(),
         found_by,
         reasons,
         first_run: 1,
@@ -113,22 +116,4 @@ fn access(side: &Side, size: u32, tables: &Tables) -> Access {
 
 fn names(locks: &[SyncId], tables: &Tables) -> Vec<String> {
     locks.iter().map(|lock| tables.sync_name(*lock)).collect()
-}
-
-fn because(why: &Why, tables: &Tables) -> String {
-    match why {
-        Why::Unordered => "nothing orders the two accesses in this execution".to_owned(),
-        Why::NoCommonLock => "at most locks order them, and they have none in common".to_owned(),
-        Why::WritesShareOnly(locks) => {
-            let shared = match &locks[..] {
-                [] => "no lock".to_owned(),
-                locks => format!("only {}", names(locks, tables).join(", ")),
-            };
-            format!("at most locks order them, and the writes so far share {shared}")
-        }
-        Why::NoConsistentLock => "no lock was held at every access so far".to_owned(),
-        Why::NoConsistentLockAndConcurrent => {
-            "no lock was held at every access, and threads met there".to_owned()
-        }
-    }
 }

@@ -2,4 +2,5 @@
 //! `racehound-c++` share with it.
 
 pub mod driver;
+pub mod plus_plus;
 pub mod runtime;

@@ -2,13 +2,16 @@
 //! crates, what it says in `racehound-report`.
 
 mod args;
+mod attend;
 mod commands;
 mod error;
 mod findings;
 mod input;
 mod instrumentation;
+mod journal;
 mod output;
 mod progress;
+mod verdict;
 
 use std::process::ExitCode;
 
@@ -17,6 +20,7 @@ use clap::Parser;
 use args::{Args, Command, ModelCommand, TraceCommand};
 use error::Error;
 use racehound::driver::{self, Language};
+use racehound::plus_plus;
 
 /// Nothing found at the level that fails.
 const CLEAN: u8 = 0;
@@ -28,6 +32,7 @@ const NOT_STARTED: u8 = 3;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    plus_plus::link();
     let result = match Args::parse().command {
         Command::Analyze(args) => commands::analyze::run(&args),
         Command::Trace(TraceCommand::Convert(args)) => commands::convert::run(&args),

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use racehound_report::finding::Report;
 use racehound_trace::{Event, Space, Tables, binary, rapid};
 
 use crate::args::Format;
@@ -33,13 +34,9 @@ impl TraceOutput {
         let out: Box<dyn Write> = if path == Path::new("-") {
             Box::new(io::stdout())
         } else {
-            // A device or a pipe cannot be replaced.
-            let replaceable = path.metadata().map_or(true, |data| data.is_file());
-            let target = match replaceable {
+            let target = match is_replaceable(path) {
                 true => {
-                    let mut name = path.as_os_str().to_owned();
-                    name.push(format!(".partial-{}", std::process::id()));
-                    let temporary = PathBuf::from(name);
+                    let temporary = until_complete(path);
                     partial = Some((temporary.clone(), path.to_owned()));
                     temporary
                 }
@@ -122,10 +119,35 @@ pub(crate) fn show(text: &str) -> Result<(), Error> {
     written.map_err(Error::file(Path::new("standard output")))
 }
 
-/// Writes a text to a file; `-` is standard output.
-pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Error> {
-    match path == Path::new("-") {
-        true => show(text),
-        false => std::fs::write(path, text).map_err(Error::file(path)),
+/// Whether a file of that name can be replaced by a new one; a device or a pipe
+/// cannot.
+pub(crate) fn is_replaceable(path: &Path) -> bool {
+    path.metadata().map_or(true, |data| data.is_file())
+}
+
+/// The name of a file that is to replace another when it is complete.
+fn until_complete(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".partial-{}", std::process::id()));
+    PathBuf::from(name)
+}
+
+/// Writes a report as JSON to a file, which appears complete or not at all; `-`
+/// is standard output.
+pub(crate) fn write_report(path: &Path, report: &Report) -> Result<(), Error> {
+    let mut json = serde_json::to_string_pretty(report).expect("a report is plain data");
+    json.push('\n');
+    if path == Path::new("-") {
+        return show(&json);
     }
+    if !is_replaceable(path) {
+        return std::fs::write(path, json).map_err(Error::file(path));
+    }
+    let temporary = until_complete(path);
+    let written = std::fs::write(&temporary, json).and_then(|()| std::fs::rename(&temporary, path));
+    written.map_err(|error| {
+        // What could not be completed is of no use.
+        let _ = std::fs::remove_file(&temporary);
+        Error::file(path)(error)
+    })
 }

@@ -1,12 +1,22 @@
-//! The findings contract: what `--json` writes. Fields are only ever added.
+//! The findings contract: what `--json` writes. Fields, and words in them, are
+//! only ever added; what is absent has no bearing or is not known.
+//!
+//! | kind | detail | what is in `accesses` | what `location` is |
+//! |---|---|---|---|
+//! | `race` | none, `use-after-free`, `vptr`, `vptr-use-after-free`, `external` | the two accesses: `read`, `write` | the memory |
+//! | `atomicity`, `atomic-set`, `pattern:NAME` | | the accesses of the pattern | the memory |
+//! | `deadlock` | `lock-order-inversion` | each `lock` of the circle, with the lock held meanwhile | the locks |
+//! | `mutex-misuse` | `double-lock`, `unlock-unlocked`, `invalid-mutex`, `destroy-locked`, `read-lock-of-write-locked`, `read-unlock-of-write-locked`, `held` | the wrong operation first: `lock`, `unlock`, `destroy`, `use` | the lock |
+//! | `thread-leak` | | the `create` | the thread |
+//! | `signal-unsafe` | none, `errno` | the `call` in the handler | the function |
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The contract's version.
 pub const VERSION: u32 = 1;
 
 /// Everything one command found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// [`VERSION`].
     pub version: u32,
@@ -33,16 +43,19 @@ impl Default for Report {
 }
 
 /// One bug, or suspicion of one: one for each distinct set of sites.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What to call it: R1, R2, …
     pub id: String,
     /// What sort of bug.
     pub kind: Kind,
+    /// What sort of that sort.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// How certain it is.
     pub status: Status,
     /// What it led to; absent where no harm was seen.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harm: Option<Harm>,
     /// The memory it is about.
     pub location: Location,
@@ -50,6 +63,9 @@ pub struct Finding {
     pub locations: usize,
     /// The accesses, in the order of the execution.
     pub accesses: Vec<Access>,
+    /// Where the threads that have a part in it were created.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<Thread>,
     /// Which techniques found it.
     pub found_by: Vec<String>,
     /// How they came to it.
@@ -57,13 +73,22 @@ pub struct Finding {
     /// The first run that showed it, from 1.
     pub first_run: u64,
     /// The command that makes it happen again; absent where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<String>,
 }
 
+impl Finding {
+    /// What makes it the same finding: sort and sites, in no order.
+    pub fn identity(&self) -> (String, Option<String>, Vec<String>) {
+        let mut sites: Vec<String> = self.accesses.iter().map(|a| a.site.clone()).collect();
+        sites.sort_unstable();
+        (self.kind.clone().into(), self.detail.clone(), sites)
+    }
+}
+
 /// What sort of bug a finding is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Kind {
     /// Two accesses, at least one a write, with nothing to order them.
     Race,
@@ -71,26 +96,64 @@ pub enum Kind {
     Atomicity,
     /// A region that should be atomic on several locations is not.
     AtomicSet,
-    /// Threads wait for each other.
+    /// Threads wait for each other, or could.
     Deadlock,
+    /// A lock is used in a way that locks must not be.
+    MutexMisuse,
+    /// A thread that nobody waits for.
+    ThreadLeak,
+    /// A signal handler does what signal handlers must not.
+    SignalUnsafe,
     /// A pattern of the user's own.
-    #[serde(untagged, serialize_with = "pattern")]
     Pattern(String),
 }
 
-fn pattern<S: serde::Serializer>(name: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&format_args!("pattern:{name}"))
+const KINDS: [(Kind, &str); 7] = [
+    (Kind::Race, "race"),
+    (Kind::Atomicity, "atomicity"),
+    (Kind::AtomicSet, "atomic-set"),
+    (Kind::Deadlock, "deadlock"),
+    (Kind::MutexMisuse, "mutex-misuse"),
+    (Kind::ThreadLeak, "thread-leak"),
+    (Kind::SignalUnsafe, "signal-unsafe"),
+];
+
+/// What a user's own pattern is called by.
+const PATTERN: &str = "pattern:";
+
+impl From<Kind> for String {
+    fn from(kind: Kind) -> Self {
+        match (&kind, KINDS.iter().find(|(known, _)| *known == kind)) {
+            (Kind::Pattern(name), _) => format!("{PATTERN}{name}"),
+            (_, Some((_, word))) => (*word).to_owned(),
+            (_, None) => unreachable!("all kinds but patterns have a word"),
+        }
+    }
+}
+
+impl TryFrom<String> for Kind {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        if let Some(name) = word.strip_prefix(PATTERN) {
+            return Ok(Self::Pattern(name.to_owned()));
+        }
+        let known = KINDS.iter().find(|(_, known)| *known == word);
+        known
+            .map(|(kind, _)| kind.clone())
+            .ok_or_else(|| format!("there is no kind {word:?} of findings"))
+    }
 }
 
 /// How certain a finding is, least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Tried, did not happen.
     Unreproduced,
     /// Suspected, not yet tried.
     Predicted,
-    /// A precise detector saw both accesses unordered in a real execution.
+    /// A precise detector saw it in a real execution.
     Observed,
     /// Made to happen under control, and replayed.
     Confirmed,
@@ -109,7 +172,7 @@ impl Status {
 }
 
 /// What a confirmed finding led to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Harm {
     /// Crash, assertion, hang, deadlock, exit code, output.
     pub kind: String,
@@ -119,39 +182,51 @@ pub struct Harm {
     pub run: u64,
 }
 
-/// The memory a finding is about.
-#[derive(Clone, Debug, Serialize)]
+/// What a finding is about: memory, mostly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
-    /// `variable`, `global`, `heap`, `stack` or `address`.
+    /// `variable`, `global`, `heap`, `stack`, `tls`, `descriptor` or `address`;
+    /// `lock`, `thread` or `function` where it is not about memory.
     pub what: String,
     /// Its name, as far as known.
     pub name: String,
-    /// Its size in bytes.
+    /// Its size in bytes; 0 where it has none or it is not known.
     pub size: u32,
+    /// How far into it the access is, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Whose it is: who allocated or opened it, or whose stack it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// Where it was allocated or opened, innermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<Frame>,
 }
 
-/// One access of a finding.
-#[derive(Clone, Debug, Serialize)]
+/// One access of a finding, or what else a thread did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
-    /// `read` or `write`.
+    /// `read` or `write`; else what the thread did, see the table above.
     pub op: String,
     /// Bytes accessed.
     pub size: u32,
-    /// The thread's path in the creation tree, or its name in the trace.
+    /// The thread's path in the creation tree, or its name in the trace; `?`
+    /// where it is not known.
     pub thread: String,
     /// Source file; absent where the trace has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Line in the file, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// Column in the line, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
     /// The function, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// The place as the trace names it: a position, statement or label.
+    /// The place as the trace names it: a position, statement or label; or
+    /// module and offset, where nothing better is known.
     pub site: String,
     /// Locks held that protected it.
     pub locks: Vec<String>,
@@ -162,20 +237,41 @@ pub struct Access {
 }
 
 /// One frame of a stack.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
-    /// The function.
+    /// The function; module and offset where it has no name.
     pub function: String,
     /// Its file, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// The column, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// The program or library that has the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// Where the code is in there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+}
+
+/// A thread that has a part in a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its path in the creation tree.
+    pub thread: String,
+    /// The name that the program gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Where it was created, innermost first.
+    pub stack: Vec<Frame>,
 }
 
 /// Why a technique holds a finding to be one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     /// The technique.
     pub by: String,
@@ -185,6 +281,10 @@ pub struct Explanation {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -192,9 +292,130 @@ mod tests {
         let word = |kind: Kind| serde_json::to_value(kind).unwrap();
         assert_eq!(word(Kind::Race), "race");
         assert_eq!(word(Kind::AtomicSet), "atomic-set");
+        assert_eq!(word(Kind::MutexMisuse), "mutex-misuse");
         assert_eq!(word(Kind::Pattern("lost-pair".into())), "pattern:lost-pair");
         for status in [Status::Unreproduced, Status::Observed] {
             assert_eq!(serde_json::to_value(status).unwrap(), status.name());
+        }
+    }
+
+    #[test]
+    fn an_unknown_kind_is_named() {
+        let error = serde_json::from_str::<Kind>("\"gremlin\"").unwrap_err();
+        assert!(error.to_string().contains("gremlin"), "{error}");
+    }
+
+    /// What the first release wrote is still read.
+    #[test]
+    fn fields_that_were_added_may_be_absent() {
+        let old = r#"{ "version": 1, "program": ["./bank"], "seed": 7, "runs": 42, "findings": [ {
+            "id": "R1", "kind": "race", "status": "observed",
+            "location": { "what": "global", "name": "balance", "size": 4 }, "locations": 1,
+            "accesses": [ { "op": "write", "size": 4, "thread": "0.1", "site": "bank.c:12",
+                "locks": [], "atomic": false, "stack": [ { "function": "deposit" } ] } ],
+            "found_by": ["fasttrack"], "reasons": [], "first_run": 3 } ] }"#;
+        let report: Report = serde_json::from_str(old).unwrap();
+        assert_eq!(report.findings[0].accesses[0].stack[0].function, "deposit");
+        assert_eq!(report.findings[0].detail, None);
+    }
+
+    fn kind() -> impl Strategy<Value = Kind> {
+        let known = prop::sample::select(KINDS.map(|(kind, _)| kind).to_vec());
+        prop_oneof![known, any::<String>().prop_map(Kind::Pattern)]
+    }
+
+    fn status() -> impl Strategy<Value = Status> {
+        prop::sample::select(vec![
+            Status::Unreproduced,
+            Status::Predicted,
+            Status::Observed,
+            Status::Confirmed,
+        ])
+    }
+
+    prop_compose! {
+        fn frame()(
+            function in any::<String>(),
+            file in option::of(any::<String>()),
+            line in option::of(any::<u32>()),
+            column in option::of(any::<u32>()),
+            module in option::of(any::<String>()),
+            offset in option::of(any::<u64>()),
+        ) -> Frame {
+            Frame { function, file, line, column, module, offset }
+        }
+    }
+
+    prop_compose! {
+        fn location()(
+            what in any::<String>(),
+            name in any::<String>(),
+            size in any::<u32>(),
+            offset in option::of(any::<u64>()),
+            thread in option::of(any::<String>()),
+            stack in vec(frame(), 0..3),
+        ) -> Location {
+            Location { what, name, size, offset, thread, stack }
+        }
+    }
+
+    prop_compose! {
+        fn access()(
+            (op, thread, site) in any::<(String, String, String)>(),
+            (size, atomic) in any::<(u32, bool)>(),
+            (file, function) in any::<(Option<String>, Option<String>)>(),
+            (line, column) in any::<(Option<u32>, Option<u32>)>(),
+            locks in vec(any::<String>(), 0..3),
+            stack in vec(frame(), 0..3),
+        ) -> Access {
+            Access { op, size, thread, file, line, column, function, site, locks, atomic, stack }
+        }
+    }
+
+    prop_compose! {
+        fn thread()(
+            thread in any::<String>(),
+            name in option::of(any::<String>()),
+            stack in vec(frame(), 0..3),
+        ) -> Thread {
+            Thread { thread, name, stack }
+        }
+    }
+
+    prop_compose! {
+        fn finding()(
+            (id, kind, status) in (any::<String>(), kind(), status()),
+            (detail, replay) in any::<(Option<String>, Option<String>)>(),
+            harm in option::of(any::<(String, String, u64)>()),
+            location in location(),
+            (locations, first_run) in any::<(usize, u64)>(),
+            accesses in vec(access(), 0..3),
+            threads in vec(thread(), 0..3),
+            found_by in vec(any::<String>(), 0..3),
+            reasons in vec(any::<(String, String)>(), 0..3),
+        ) -> Finding {
+            let harm = harm.map(|(kind, detail, run)| Harm { kind, detail, run });
+            let reasons = reasons.into_iter().map(|(by, because)| Explanation { by, because });
+            let reasons = reasons.collect();
+            Finding {
+                id, kind, detail, status, harm, location, locations, accesses, threads, found_by,
+                reasons, first_run, replay,
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            program in vec(any::<String>(), 0..3),
+            seed in any::<Option<u64>>(),
+            runs in any::<u64>(),
+            findings in vec(finding(), 0..3),
+        ) {
+            let report = Report { version: VERSION, program, seed, runs, findings };
+            let json = serde_json::to_string(&report).unwrap();
+            prop_assert!(!json.contains('\n'));
+            prop_assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::finding::{Access, Finding, Kind, Status};
+use crate::finding::{Access, Finding, Frame, Kind, Status};
 
 /// What stands out.
 const HEADING: Style = Style::new().bold();
@@ -25,11 +25,18 @@ fn status_style(status: Status) -> Style {
 pub fn finding(finding: &Finding) -> String {
     let mut out = String::new();
     let kind = match &finding.kind {
-        Kind::Race => "race",
-        Kind::Atomicity => "atomicity violation",
-        Kind::AtomicSet => "atomic-set violation",
-        Kind::Deadlock => "deadlock",
-        Kind::Pattern(name) => name,
+        Kind::Race => "race on",
+        Kind::Atomicity => "atomicity violation on",
+        Kind::AtomicSet => "atomic-set violation on",
+        Kind::Deadlock => "possible deadlock of",
+        Kind::MutexMisuse => "misuse of lock",
+        Kind::ThreadLeak => "leak of thread",
+        Kind::SignalUnsafe => "unsafe in a signal handler:",
+        Kind::Pattern(name) => &format!("{name} on"),
+    };
+    let detail = match &finding.detail {
+        Some(detail) => format!(" ({})", printable(detail)),
+        None => String::new(),
     };
     let more = match finding.locations {
         0 | 1 => String::new(),
@@ -38,8 +45,9 @@ pub fn finding(finding: &Finding) -> String {
     let status = status_style(finding.status);
     let _ = writeln!(
         out,
-        "{HEADING}{} {kind} on {}{more}{HEADING:#}  {status}{}{status:#}",
+        "{HEADING}{} {} {}{more}{detail}{HEADING:#}  {status}{}{status:#}",
         finding.id,
+        printable(kind),
         printable(&finding.location.name),
         finding.status.name()
     );
@@ -61,18 +69,42 @@ fn access_line(out: &mut String, access: &Access) {
         Some(function) => format!("{} in {function}", access.site),
         None => access.site.clone(),
     };
-    let locks = match &access.locks[..] {
-        [] => "no lock".to_owned(),
-        locks => locks.join(", "),
+    let is_access = ["read", "write"].contains(&access.op.as_str());
+    let locks = match (is_access, &access.locks[..]) {
+        (true, []) => ", protected by no lock".to_owned(),
+        (true, locks) => format!(", protected by {}", locks.join(", ")),
+        (false, []) => String::new(),
+        (false, locks) => format!(", holding {}", locks.join(", ")),
     };
     let _ = writeln!(
         out,
-        "    {:<5} at {}, thread {}, protected by {}",
+        "    {:<5} at {}, thread {}{}",
         format!("{atomic}{}", access.op),
         printable(&place),
         printable(&access.thread),
         printable(&locks)
     );
+    for frame in callers(access) {
+        let _ = writeln!(out, "          {FAINT}from {}{FAINT:#}", caller(frame));
+    }
+}
+
+/// The frames around the one that is the place itself.
+fn callers(access: &Access) -> &[Frame] {
+    let is_place = |frame: &Frame| {
+        (&frame.file, frame.line) == (&access.file, access.line)
+            && access.function.as_ref() == Some(&frame.function)
+    };
+    let place = access.stack.iter().position(is_place).unwrap_or(0);
+    access.stack.get(place + 1..).unwrap_or_default()
+}
+
+fn caller(frame: &Frame) -> String {
+    let place = match (&frame.file, frame.line) {
+        (Some(file), Some(line)) => format!("{file}:{line} in {}", frame.function),
+        _ => frame.function.clone(),
+    };
+    printable(&place)
 }
 
 /// A name without control characters: traces come from anywhere, and a terminal
@@ -141,18 +173,21 @@ mod tests {
         let shown = finding(&Finding {
             id: "R1".into(),
             kind: Kind::Race,
+            detail: None,
             status: Status::Observed,
             harm: None,
             location: Location {
                 what: "global".into(),
                 name: "balance".into(),
                 size: 4,
+                ..Location::default()
             },
             locations: 3,
             accesses: vec![
                 access("write", "0.1", 12, &["accounts", "log"]),
                 access("read", "0.2", 30, &[]),
             ],
+            threads: Vec::new(),
             found_by: vec!["fasttrack".into(), "djit".into()],
             reasons: vec![reason("fasttrack"), reason("djit")],
             first_run: 1,
@@ -163,6 +198,57 @@ mod tests {
             write at bank.c:12 in audit, thread 0.1, protected by accounts, log
             read  at bank.c:30 in audit, thread 0.2, protected by no lock
             nothing orders the two accesses in this execution (fasttrack, djit)
+        ");
+    }
+
+    #[test]
+    fn what_is_no_access_protects_nothing() {
+        let frame = |function: &str, line: u32| Frame {
+            function: function.into(),
+            file: Some("bank.c".into()),
+            line: Some(line),
+            column: None,
+            module: None,
+            offset: None,
+        };
+        let lock = |thread: &str, line: u32, held: &str| Access {
+            op: "lock".into(),
+            size: 0,
+            thread: thread.into(),
+            file: Some("bank.c".into()),
+            line: Some(line),
+            column: None,
+            function: Some("transfer".into()),
+            site: format!("bank.c:{line}"),
+            locks: vec![held.into()],
+            atomic: false,
+            stack: vec![frame("transfer", line), frame("main", 40)],
+        };
+        let shown = finding(&Finding {
+            id: "R2".into(),
+            kind: Kind::Deadlock,
+            detail: Some("lock-order-inversion".into()),
+            status: Status::Predicted,
+            harm: None,
+            location: Location {
+                what: "lock".into(),
+                name: "from, to".into(),
+                ..Location::default()
+            },
+            locations: 1,
+            accesses: vec![lock("0.1", 12, "from"), lock("0.2", 14, "to")],
+            threads: Vec::new(),
+            found_by: vec!["lock-order".into()],
+            reasons: Vec::new(),
+            first_run: 1,
+            replay: None,
+        });
+        insta::assert_snapshot!(strip(&shown), @r"
+        R2 possible deadlock of from, to (lock-order-inversion)  predicted
+            lock  at bank.c:12 in transfer, thread 0.1, holding from
+                  from bank.c:40 in main
+            lock  at bank.c:14 in transfer, thread 0.2, holding to
+                  from bank.c:40 in main
         ");
     }
 }

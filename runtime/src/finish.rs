@@ -26,7 +26,8 @@ pub(crate) fn prepare() {
 }
 
 extern "C" fn at_exit(_argument: *mut libc::c_void) {
-    if detector::engine() != Engine::Off && conclude() {
+    let failed = detector::engine() != Engine::Off && conclude();
+    if failed && options::get().exitcode != 0 {
         // SAFETY: flushes what the program has written.
         unsafe { libc::fflush(std::ptr::null_mut()) };
         die();
@@ -52,7 +53,7 @@ pub(crate) fn conclude() -> bool {
     check_ignores(visit.thread());
     record::finish();
     let count = report::count();
-    if count > 0 {
+    if count > 0 && options.print_reports {
         output::write(&format!("ThreadSanitizer: reported {count} warnings\n"));
     }
     if options.print_suppressions
@@ -60,7 +61,7 @@ pub(crate) fn conclude() -> bool {
     {
         output::write(&text);
     }
-    hooks::on_finalize(count > 0)
+    hooks::on_finalize(report::has_failed())
 }
 
 /// A thread ends. Where accesses are ignored to the end, races go unseen that

@@ -120,6 +120,11 @@ pub(crate) fn meet(a: LockSetId, b: LockSetId) -> LockSetId {
     with_sets(|sets| sets.protections.meet(a, b))
 }
 
+/// The locks of a set that AccuLock made.
+pub(crate) fn members(set: LockSetId) -> Vec<SyncId> {
+    with_sets(|sets| sets.protections.locks(set).to_vec())
+}
+
 /// A lock being held.
 #[derive(Clone, Copy)]
 pub(crate) struct Holding {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use racehound_detect::order::Order;
+use racehound_report::finding::Status;
 
 use crate::detector::Engine;
 use crate::hooks;
@@ -78,12 +79,55 @@ impl Value for String {
     }
 }
 
+/// Which reports make the process fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailOn {
+    /// Any.
+    Predicted,
+    /// What happened.
+    Observed,
+    /// What was made to happen again: nothing, in the first run.
+    Confirmed,
+    /// None.
+    Never,
+}
+
+impl FailOn {
+    /// Whether reports of that certainty do.
+    pub(crate) fn includes(self, status: Status) -> bool {
+        match self {
+            Self::Predicted => status >= Status::Predicted,
+            Self::Observed => status >= Status::Observed,
+            Self::Confirmed => status >= Status::Confirmed,
+            Self::Never => false,
+        }
+    }
+}
+
+impl Value for FailOn {
+    fn read(text: &str) -> Option<Self> {
+        match text {
+            "predicted" => Some(Self::Predicted),
+            "observed" => Some(Self::Observed),
+            "confirmed" => Some(Self::Confirmed),
+            "never" => Some(Self::Never),
+            _ => None,
+        }
+    }
+}
+
 options! {
     /// Which detector looks on.
     detector: String = "fasttrack".to_owned();
     /// Where to write a trace.
     record: String = String::new();
-    /// Exit code if there were reports.
+    /// File to append findings to, one line of JSON each; it must be there.
+    findings: String = String::new();
+    /// Print reports, in TSan's layout.
+    print_reports: bool = true;
+    /// How certain a report must be for the process to fail.
+    fail_on: FailOn = FailOn::Predicted;
+    /// Exit code of a process that fails; 0 leaves it the program's own.
     exitcode: i32 = 66;
     /// Stop at the first report.
     halt_on_error: bool = false;

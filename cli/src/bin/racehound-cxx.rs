@@ -1,12 +1,14 @@
 //! `racehound c++` as one word, for build systems that want one.
 //!
-//! Cargo accepts no `+` in a program's name: an installation links the name
-//! `racehound-c++` to it.
+//! Rust accepts no `+` in the name of a program: `racehound-c++` is a link to
+//! this one.
 
 use std::process::ExitCode;
 
 use racehound::driver::{self, Language};
+use racehound::plus_plus;
 
 fn main() -> ExitCode {
+    plus_plus::link();
     driver::main(Language::Cxx, std::env::args_os().skip(1))
 }

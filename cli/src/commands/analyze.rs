@@ -6,15 +6,14 @@ use std::fmt::Write;
 use racehound_detect::Which;
 use racehound_detect::offline::{Options, Outcome, analyze};
 use racehound_detect::order::Volatiles;
-use racehound_report::finding::{Report, Status};
+use racehound_report::finding::Report;
 use racehound_report::table::{Table, thousands};
-use racehound_report::text;
 
-use crate::args::{Analyze, FailOn, Selection, Volatile};
+use crate::args::{Analyze, Selection, Volatile};
 use crate::error::Error;
 use crate::input::{self, Input};
 use crate::progress::Progress;
-use crate::{CLEAN, FINDINGS, findings, output};
+use crate::{CLEAN, FINDINGS, findings, output, verdict};
 
 pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
     let Input { mut source, size } = input::open(&args.trace)?;
@@ -45,20 +44,22 @@ pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
         .as_deref()
         .is_some_and(|path| path.as_os_str() == "-");
     if let Some(path) = &args.json {
-        let mut json = serde_json::to_string_pretty(&report).expect("a report is plain data");
-        json.push('\n');
-        output::write_file(path, &json)?;
+        output::write_report(path, &report)?;
     }
-    let (failing, code) = verdict(&report, args.fail_on);
+    let failing = verdict::failing(&report, args.fail_on);
+    let code = match failing {
+        0 => CLEAN,
+        _ => FINDINGS,
+    };
     if !json_to_stdout {
-        let mut out = listing(&report, args.limit);
+        let mut out = verdict::listing(&report, args.limit);
         if outcomes.len() > 1 {
             comparison(&mut out, &outcomes, args.all_pairs);
         }
         if args.stats {
             counts(&mut out, &outcomes);
         }
-        closing(&mut out, &report, failing, code);
+        out.push_str(&verdict::closing(&report, failing, code));
         // Findings are findings, also if nobody reads them to the end.
         match output::show(&out) {
             Err(Error::OutputClosed) => {}
@@ -66,40 +67,6 @@ pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
         }
     }
     Ok(code)
-}
-
-/// How many findings are at the level that fails, and the exit code.
-fn verdict(report: &Report, fail_on: FailOn) -> (usize, u8) {
-    let level = match fail_on {
-        FailOn::Predicted => Some(Status::Predicted),
-        FailOn::Observed => Some(Status::Observed),
-        FailOn::Confirmed => Some(Status::Confirmed),
-        FailOn::Never => None,
-    };
-    let counts = report
-        .findings
-        .iter()
-        .filter(|f| level.is_some_and(|l| f.status >= l));
-    match counts.count() {
-        0 => (0, CLEAN),
-        n => (n, FINDINGS),
-    }
-}
-
-fn listing(report: &Report, limit: usize) -> String {
-    let limit = if limit == 0 { usize::MAX } else { limit };
-    let mut out = String::new();
-    for finding in report.findings.iter().take(limit) {
-        out.push_str(&text::finding(finding));
-        out.push('\n');
-    }
-    if let Some(more @ 1..) = report.findings.len().checked_sub(limit) {
-        let _ = writeln!(
-            out,
-            "… and {more} more; --limit 0 shows all, --json writes all\n"
-        );
-    }
-    out
 }
 
 /// What a detector found, for comparing: locations, as acculock.txt counts, or
@@ -183,20 +150,4 @@ fn counts(out: &mut String, outcomes: &[Outcome]) {
     }
     out.push_str(&table.render());
     out.push('\n');
-}
-
-fn closing(out: &mut String, report: &Report, failing: usize, code: u8) {
-    let count = |status: Status| {
-        let findings = report.findings.iter();
-        findings.filter(|f| f.status == status).count()
-    };
-    let (observed, predicted) = (count(Status::Observed), count(Status::Predicted));
-    let meaning = match failing {
-        0 => "nothing at the --fail-on level".to_owned(),
-        n => format!("{n} at the --fail-on level"),
-    };
-    let _ = writeln!(
-        out,
-        "{observed} observed, {predicted} predicted; exit code {code}: {meaning}"
-    );
 }

@@ -83,7 +83,7 @@ impl CommandLine {
             () if request.headers && !request.sources && !request.others => Goal::Compile,
             () if request.partial => Goal::Link(Output::Bare),
             () if request.shared => Goal::Link(Output::Library),
-            () if request.freestanding => Goal::Link(Output::Bare),
+            () if request.is_bare() => Goal::Link(Output::Bare),
             () => Goal::Link(Output::Executable),
         }
     }
@@ -98,7 +98,7 @@ impl CommandLine {
     pub(super) fn instruments(&self) -> bool {
         match self.request.sanitize {
             Some(wanted) => wanted,
-            None => !self.request.freestanding,
+            None => !self.request.is_bare(),
         }
     }
 
@@ -127,6 +127,10 @@ struct Request {
     partial: bool,
     is_static: bool,
     freestanding: bool,
+    /// The C library is not linked as a matter of course.
+    without_libc: bool,
+    /// The C library is asked for by name.
+    names_libc: bool,
     /// The last word about the thread sanitizer.
     sanitize: Option<bool>,
     forbids_undefined: bool,
@@ -228,15 +232,23 @@ impl Request {
             "-shared" | "--shared" => self.shared = true,
             "-r" => self.partial = true,
             "-static" | "--static" | "-static-pie" | "--static-pie" => self.is_static = true,
-            "-nostdlib"
-            | "--no-standard-libraries"
-            | "-nodefaultlibs"
-            | "-nolibc"
-            | "-nostartfiles"
-            | "-ffreestanding" => self.freestanding = true,
+            "-nostdlib" | "--no-standard-libraries" | "-nostartfiles" | "-ffreestanding" => {
+                self.freestanding = true;
+            }
             "-fhosted" | "-fno-freestanding" => self.freestanding = false,
+            "-nodefaultlibs" | "-nolibc" => self.without_libc = true,
+            "-lc" => {
+                self.names_libc = true;
+                self.others = true;
+            }
             _ => self.joined_option(option),
         }
+    }
+
+    /// Whether there is no C library. Rust's compiler leaves out what it does not
+    /// ask for by name.
+    fn is_bare(&self) -> bool {
+        self.freestanding || self.without_libc && !self.names_libc
     }
 
     /// An option with its value in the same word.
@@ -517,6 +529,8 @@ mod tests {
             "-Xlinker -z -Xlinker relro a.o",
             "-Wl,-z,shared a.o",
             "-nostdinc -nostdlib++ a.o",
+            "-nodefaultlibs a.o -lc",
+            "-lgcc_s -lc -nodefaultlibs a.o",
             "liba.so.1 a.h",
         ] {
             assert_eq!(goal(text), EXECUTABLE, "{text}");
@@ -541,6 +555,7 @@ mod tests {
             "-nostdlib a.o",
             "-nostartfiles a.o",
             "-nodefaultlibs a.o",
+            "-nodefaultlibs a.o -lcunit",
             "-ffreestanding a.c",
         ] {
             assert_eq!(goal(text), BARE, "{text}");

@@ -106,3 +106,27 @@ pub enum Why {
     /// The same, and threads were seen to access it concurrently.
     NoConsistentLockAndConcurrent,
 }
+
+impl Why {
+    /// The reason as a sentence, given what locks are called.
+    pub fn in_words(&self, name: impl Fn(SyncId) -> String) -> String {
+        match self {
+            Self::Unordered => "nothing orders the two accesses in this execution".to_owned(),
+            Self::NoCommonLock => {
+                "at most locks order them, and they have none in common".to_owned()
+            }
+            Self::WritesShareOnly(locks) => {
+                let names: Vec<String> = locks.iter().map(|&lock| name(lock)).collect();
+                let shared = match &names[..] {
+                    [] => "no lock".to_owned(),
+                    names => format!("only {}", names.join(", ")),
+                };
+                format!("at most locks order them, and the writes so far share {shared}")
+            }
+            Self::NoConsistentLock => "no lock was held at every access so far".to_owned(),
+            Self::NoConsistentLockAndConcurrent => {
+                "no lock was held at every access, and threads met there".to_owned()
+            }
+        }
+    }
+}

@@ -1,15 +1,18 @@
 //! What is found, told: collected from the tables while it is fresh, put into
 //! words, checked against suppressions, and written in one piece.
 
+mod finding;
+mod journal;
 mod modules;
 mod suppress;
 mod symbols;
 mod text;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use racehound_detect::offline::{Side, Warning};
+use racehound_detect::lockset::READERS;
+use racehound_detect::offline::{Side, Warning, Why};
 use racehound_detect::{AccessKind, Reason};
 use racehound_trace::Mode;
 use rustc_hash::FxHashSet;
@@ -19,7 +22,7 @@ use crate::context::Context;
 use crate::interpose::{Errno, threads};
 use crate::locks::{self, LocksId};
 use crate::stamp::Stamp;
-use crate::thread::Thread;
+use crate::thread::{self, Thread};
 use crate::{blocks, objects, options, output, real, registry};
 
 pub(crate) use suppress::Suppressions;
@@ -149,6 +152,8 @@ pub(crate) enum Location {
 pub(crate) struct MutexInfo {
     pub(crate) id: u32,
     pub(crate) address: usize,
+    /// What people would call it.
+    pub(crate) name: String,
     pub(crate) stack: Vec<Line>,
 }
 
@@ -178,7 +183,9 @@ pub(crate) struct Report {
     /// Stacks without a heading of their own.
     pub(crate) stacks: Vec<Vec<Line>>,
     pub(crate) circle: Vec<Edge>,
-    pub(crate) reason: Option<Reason>,
+    pub(crate) reason: Option<Why>,
+    /// Who did what is wrong, if it is not about accesses.
+    pub(crate) thread: Option<u32>,
     /// How many more there are of a leak.
     pub(crate) count: usize,
     /// The signal whose handler it is about.
@@ -198,6 +205,7 @@ impl Report {
             stacks: Vec::new(),
             circle: Vec::new(),
             reason: None,
+            thread: None,
             count: 1,
             signal: None,
             slept: None,
@@ -208,6 +216,12 @@ impl Report {
     pub(crate) fn mutex_number(&self, id: u32) -> usize {
         let number = self.mutexes.iter().position(|m| m.id == id);
         number.unwrap_or(self.mutexes.len())
+    }
+
+    /// What a lock is called.
+    fn mutex_name(&self, id: u32) -> String {
+        let known = self.mutexes.iter().find(|m| m.id == id);
+        known.map_or_else(|| format!("M{id}"), |mutex| mutex.name.clone())
     }
 
     /// What sort of objects of a library it is about; 0 if it is not.
@@ -250,15 +264,22 @@ type Kind2 = u8;
 
 static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
 static REPORTED: AtomicU32 = AtomicU32::new(0);
+static FAILED: AtomicBool = AtomicBool::new(false);
 
 /// How many reports there were.
 pub(crate) fn count() -> u32 {
     REPORTED.load(Ordering::Relaxed)
 }
 
+/// Whether there was one that is certain enough for the process to fail.
+pub(crate) fn has_failed() -> bool {
+    FAILED.load(Ordering::Relaxed)
+}
+
 /// In the child of a fork the count begins anew.
 pub(crate) fn reset_count() {
     REPORTED.store(0, Ordering::Relaxed);
+    FAILED.store(false, Ordering::Relaxed);
 }
 
 pub(crate) struct Reporting(MutexGuard<'static, Option<Reporter>>);
@@ -297,13 +318,17 @@ impl Reporter {
             if place == 0 || external::is_tag(place) || threads::is_beginning(place) {
                 continue;
             }
-            lines.extend(self.symbols.lines(place));
-        }
-        if let Some(main) = lines
-            .iter()
-            .rposition(|line| line.function.as_deref() == Some("main"))
-        {
-            lines.truncate(main + 1);
+            let mut more = self.symbols.lines(place);
+            let main = more
+                .iter()
+                .position(|line| line.function.as_deref() == Some("main"));
+            more.truncate(main.map_or(more.len(), |main| main + 1));
+            lines.extend(more);
+            // Around it is the C library, which may have tens of megabytes to
+            // tell about itself.
+            if main.is_some() {
+                break;
+            }
         }
         lines
     }
@@ -369,10 +394,13 @@ impl Reporter {
             return;
         }
         if let Some(past) = objects::past(id) {
+            let stack = self.stack(past.made);
+            let location = self.location(past.address);
             report.mutexes.push(MutexInfo {
                 id,
                 address: past.address,
-                stack: self.stack(past.made),
+                name: lock_name(&location, past.address, &stack),
+                stack,
             });
         }
     }
@@ -418,8 +446,16 @@ impl Reporter {
         if let Some(owner) = owner {
             self.add_thread(&mut report, owner);
         }
+        if let Some(Why::WritesShareOnly(locks)) = report.reason.clone() {
+            for lock in locks {
+                self.add_mutex(&mut report, lock.0);
+            }
+        }
         REPORTED.fetch_add(1, Ordering::Relaxed);
-        output::write(&text::render(&report));
+        if options.fail_on.includes(finding::status(report.kind)) {
+            FAILED.store(true, Ordering::Relaxed);
+        }
+        publish(&report);
         crate::hooks::on_report(&report);
         if options.halt_on_error {
             crate::finish::die();
@@ -427,9 +463,49 @@ impl Reporter {
     }
 }
 
+/// Writes the report where it is wanted.
+fn publish(report: &Report) {
+    let options = options::get();
+    let mut unrecorded = None;
+    if !options.findings.is_empty() {
+        unrecorded = journal::append(&options.findings, &finding::finding(report)).err();
+    }
+    if let Some(error) = &unrecorded {
+        let path = &options.findings;
+        output::write(&format!("racehound: {path}: {error}; lost from there:\n"));
+    }
+    if options.print_reports || unrecorded.is_some() {
+        output::write(&text::render(report));
+    }
+}
+
+/// What people would call a lock: by where it is, else by where it was made.
+fn lock_name(location: &Location, address: usize, made: &[Line]) -> String {
+    match (location, finding::own(made)) {
+        (Location::Stack(_) | Location::Unknown, Some(line)) => {
+            format!("lock made at {}", finding::site(line))
+        }
+        _ => match finding::offset(location, address) {
+            None | Some(0) => finding::name(location, address),
+            Some(offset) => format!("{}+{offset}", finding::name(location, address)),
+        },
+    }
+}
+
 fn holds(set: LocksId) -> Vec<(u32, Mode)> {
     let holds = locks::holds(set);
     holds.iter().map(|h| (h.lock.0, h.mode)).collect()
+}
+
+/// A reason with its locks spelt out.
+fn why(reason: Reason) -> Why {
+    match reason {
+        Reason::Unordered => Why::Unordered,
+        Reason::NoCommonLock => Why::NoCommonLock,
+        Reason::WritesShareOnly(set) => Why::WritesShareOnly(locks::members(set)),
+        Reason::NoConsistentLock => Why::NoConsistentLock,
+        Reason::NoConsistentLockAndConcurrent => Why::NoConsistentLockAndConcurrent,
+    }
 }
 
 /// Whether the innermost place is a function that gives memory back.
@@ -486,7 +562,7 @@ pub(crate) fn race(thread: &mut Thread, race: Race) {
     if report.tag() != 0 {
         report.kind = Kind::ExternalRace;
     }
-    report.reason = Some(race.reason);
+    report.reason = Some(why(race.reason));
     if !matches!(report.kind, Kind::UseAfterFree | Kind::VptrUseAfterFree) {
         let slept = thread.slept_since(race.before.0);
         report.slept = slept.map(|context| reporter.stack(context));
@@ -512,7 +588,7 @@ pub(crate) fn warning(_thread: &mut Thread, warning: &Warning) {
     for side in [&warning.second, &warning.first] {
         let stack = reporter.stack(context(side));
         let mut locks = side.locks.clone();
-        locks.retain(|lock| *lock < racehound_detect::lockset::READERS);
+        locks.retain(|lock| *lock < READERS);
         report.accesses.push(Access {
             thread: side.thread.0,
             kind: side.kind,
@@ -527,6 +603,13 @@ pub(crate) fn warning(_thread: &mut Thread, warning: &Warning) {
         report.kind = Kind::UseAfterFree;
     }
     report.location = Some(reporter.location(address));
+    report.reason = Some(match &warning.why {
+        Why::WritesShareOnly(locks) => {
+            let locks = locks.iter().copied();
+            Why::WritesShareOnly(locks.filter(|lock| *lock < READERS).collect())
+        }
+        why => why.clone(),
+    });
     reporter.tell(report);
 }
 
@@ -554,6 +637,7 @@ pub(crate) fn misuse(thread: &mut Thread, misuse: Misuse, id: u32, place: usize,
     if options.suppress_equal_stacks && !reporter.told.insert((report.kind as u8, now, before)) {
         return;
     }
+    report.thread = Some(thread.number);
     report.stacks.push(reporter.stack(now));
     if misuse == Misuse::DestroyLocked && before != Context::UNKNOWN {
         report.stacks.push(reporter.stack(before));
@@ -628,6 +712,7 @@ pub(crate) fn in_handler(kind: Kind, context: Context, signal: Option<i32>) {
     }
     let mut report = Report::new(kind);
     report.signal = signal;
+    report.thread = thread::current().map(|thread| thread.number);
     report.stacks.push(reporter.stack(context));
     reporter.tell(report);
 }
@@ -639,6 +724,7 @@ pub(crate) fn held_locks(thread: &Thread, place: usize) {
     };
     let mut reporter = Reporting::begin();
     let mut report = Report::new(Kind::HeldLocks);
+    report.thread = Some(thread.number);
     report.stacks.push(reporter.stack(thread.context(place)));
     for hold in thread.held.all() {
         reporter.add_mutex(&mut report, hold.hold.lock.0);

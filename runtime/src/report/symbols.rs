@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::modules::{self, Module};
 use crate::abi::external;
-use crate::{hooks, real};
+use crate::{hooks, options, real};
 
 /// A line of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,18 @@ pub(crate) struct Line {
     pub(crate) build_id: String,
     /// The place it was found for; 0 for all but the innermost function there.
     pub(crate) place: usize,
+}
+
+impl Line {
+    /// The file, without what the options say is not to be shown of it.
+    pub(crate) fn shown_file(&self) -> Option<&str> {
+        let file = self.file.as_deref()?;
+        let prefix = options::get().strip_path_prefix.as_str();
+        Some(match file.find(prefix) {
+            Some(at) if !prefix.is_empty() => &file[at + prefix.len()..],
+            _ => file,
+        })
+    }
 }
 
 /// Looks places up.

@@ -158,14 +158,9 @@ fn write_stack(out: &mut String, stack: &[Line]) -> std::fmt::Result {
 }
 
 fn write_place(out: &mut String, line: &Line) -> std::fmt::Result {
-    match &line.file {
+    match line.shown_file() {
         Some(file) => {
-            let prefix = options::get().strip_path_prefix.as_str();
-            let shown = match file.find(prefix) {
-                Some(at) if !prefix.is_empty() => &file[at + prefix.len()..],
-                _ => file,
-            };
-            write!(out, "{shown}")?;
+            write!(out, "{file}")?;
             if line.line != 0 {
                 write!(out, ":{}", line.line)?;
                 if line.column != 0 {
