@@ -11,7 +11,6 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use racehound::driver;
-use racehound_detect::Which;
 
 use super::error::Error;
 use super::program::{Language, Program};
@@ -51,10 +50,10 @@ impl Workshop {
         let has_clang = clang.is_some();
         let mut notes = Vec::new();
         if !has_clang {
-            notes.push("no clang: programs are compiled by gcc, clang TSan is left out".to_owned());
+            notes.push("no clang: programs are compiled by gcc, clang-tsan is left out".to_owned());
         }
         if gcc.is_none() {
-            notes.push("no gcc: gcc TSan is left out".to_owned());
+            notes.push("no gcc: gcc-tsan is left out".to_owned());
         }
         let compiler = clang.or_else(|| gcc.clone()).ok_or(Error::NoCompiler)?;
         let workshop = Self {
@@ -75,16 +74,13 @@ impl Workshop {
         Ok((workshop, notes))
     }
 
-    /// The ways that can be measured here.
-    pub(super) fn ways(&self, all: bool) -> Vec<Way> {
-        let fast = [Which::FastTrack, Which::AccuLock];
-        let slow = Which::ALL.iter().filter(|w| all && !fast.contains(w));
-        let mut ways = vec![Way::Native, Way::Empty, Way::Off];
-        ways.extend(fast.iter().chain(slow).map(|which| Way::Detector(*which)));
-        ways.push(Way::Record);
-        ways.extend(self.has_clang.then_some(Way::ClangTsan));
-        ways.extend(self.gcc.is_some().then_some(Way::GccTsan));
-        ways
+    /// Whether a way can be measured here.
+    pub(super) fn offers(&self, way: Way) -> bool {
+        match way.runtime() {
+            Runtime::ClangTsan => self.has_clang,
+            Runtime::GccTsan => self.gcc.is_some(),
+            _ => true,
+        }
     }
 
     /// Where a trace is written, time and again.
