@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Live) -> Result<ExitCode, Error> {
 
     let figures = Figures::new(&ways, &trials);
     let limits = limits::all(&figures);
-    notes.extend(trials.iter().filter_map(Trial::note));
+    notes.extend(trial::notes(&ways, &trials));
     print(args, &figures, &limits, &notes);
     if let Some(path) = &args.json {
         let all = json!({

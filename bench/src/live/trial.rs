@@ -119,12 +119,28 @@ impl Trial {
     pub(super) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
+}
 
-    /// What the reader must know about it.
-    pub(super) fn note(&self) -> Option<String> {
-        let failure = self.failure()?;
-        Some(format!("{} {}: {failure}", self.program, self.way.name()))
+/// What the reader must know: which trials failed, and why. What no program could
+/// be tried with is said once.
+pub(super) fn notes(ways: &[Way], trials: &[Trial]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for &way in ways {
+        let trials = || trials.iter().filter(|trial| trial.way == way);
+        let reason = |trial: &Trial| Some(trial.failure()?.lines().next()?.to_owned());
+        let reasons: Vec<_> = trials()
+            .filter_map(|trial| Some((&trial.program, reason(trial)?)))
+            .collect();
+        if let [(_, first), _, ..] = &reasons[..]
+            && reasons.len() == trials().count()
+        {
+            notes.push(format!("no program with {}: {first}", way.name()));
+            continue;
+        }
+        let each = reasons.iter();
+        notes.extend(each.map(|(program, why)| format!("{program} with {}: {why}", way.name())));
     }
+    notes
 }
 
 /// Fails what does not print what the native program does, which comes first
@@ -188,8 +204,19 @@ mod tests {
             complaints: "====\nWARNING: a race\n".to_owned(),
         });
         assert_eq!(trial.cost(), None);
-        let note = "a empty: exit status: 66: WARNING: a race";
-        assert_eq!(trial.note().as_deref(), Some(note));
+        let note = "a with empty: exit status: 66: WARNING: a race";
+        assert_eq!(notes(&[Way::Empty], &[trial]), [note]);
+    }
+
+    #[test]
+    fn a_way_that_is_not_to_be_had_is_noted_once() {
+        let missing = |program| {
+            let mut trial = trial(program, Way::GccTsan, &[]);
+            trial.failure = Some("cannot find -ltsan\ncollect2: error".to_owned());
+            trial
+        };
+        let notes = notes(&[Way::GccTsan], &[missing("a"), missing("b")]);
+        assert_eq!(notes, ["no program with gcc-tsan: cannot find -ltsan"]);
     }
 
     #[test]

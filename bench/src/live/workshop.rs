@@ -18,9 +18,9 @@ use super::sources;
 use super::toolchain::Compiler;
 use super::way::{Runtime, Way};
 
-const OPTIONS: [&str; 3] = ["-O2", "-g", "-pthread"];
+const OPTIMISE: [&str; 2] = ["-O2", "-g"];
 const INSTRUMENT: &str = "-fsanitize=thread";
-const LIBRARY: &str = "-lm";
+const LIBRARIES: [&str; 2] = ["-pthread", "-lm"];
 
 /// Where programs are built, and with what.
 pub(super) struct Workshop {
@@ -136,7 +136,7 @@ impl Workshop {
 
     fn link(&self, program: &Program, object: &Path) -> Command {
         let mut command = Command::new(self.compiler.name(program.language));
-        command.arg(object).args([OPTIONS[2], LIBRARY]);
+        command.arg(object).args(LIBRARIES);
         command
     }
 
@@ -147,7 +147,7 @@ impl Workshop {
         if program.language == Language::Cxx {
             command.arg("--cxx");
         }
-        command.arg("--").arg(object).args([OPTIONS[2], LIBRARY]);
+        command.arg("--").arg(object).args(LIBRARIES);
         for (variable, language) in [
             ("RACEHOUND_CC", Language::C),
             ("RACEHOUND_CXX", Language::Cxx),
@@ -160,7 +160,7 @@ impl Workshop {
 
 fn compile_with(compiler: &Compiler, program: &Program) -> Command {
     let mut command = Command::new(compiler.name(program.language));
-    command.args(OPTIONS).arg(&program.source).arg(LIBRARY);
+    command.args(OPTIMISE).arg(&program.source).args(LIBRARIES);
     command
 }
 
