@@ -15,7 +15,7 @@ static uint64_t sums[MOST_THREADS];
 static void work(int me) {
     unsigned char *own = (unsigned char *)calloc(1, SPACE);
     uint64_t random = seed(me), sum = 0;
-    for (long i = 0; i < scaled(160000) / threads; i++) {
+    for (long i = 0; i < scaled(640000) / threads; i++) {
         uint64_t choice = next_random(&random);
         size_t size = (size_t)16 << (choice >> 8) % 13;
         size_t from = (choice >> 16) % (SPACE - LARGEST);

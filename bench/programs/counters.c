@@ -14,7 +14,7 @@ static struct record {
 
 static void count(int me) {
     uint64_t random = seed(me);
-    for (long i = scaled(400000) / threads; i > 0; i--) {
+    for (long i = scaled(1600000) / threads; i > 0; i--) {
         uint64_t value = next_random(&random);
         struct record *record = &records[value % RECORDS];
         pthread_mutex_lock(&record->lock);

@@ -61,7 +61,7 @@ void move(Cell &cell) {
 }
 
 void work(int me) {
-    for (long step = 0; step < scaled(25); step++) {
+    for (long step = 0; step < scaled(100); step++) {
         for (long y = share(SIDE, me); y < share(SIDE, me + 1); y++)
             for (int x = 0; x < SIDE; x++) {
                 push(cell(x, y), cell(x + 1, y));

@@ -39,7 +39,7 @@ static void add(uint64_t key, uint64_t amount) {
 
 static void work(int me) {
     uint64_t random = seed(me);
-    for (long i = 0; i < scaled(2400000) / threads; i++) {
+    for (long i = 0; i < scaled(4000000) / threads; i++) {
         uint64_t choice = next_random(&random);
         add(choice % KEYS, choice >> 40);
     }

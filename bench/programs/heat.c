@@ -10,7 +10,7 @@ static float plate[2][SIDE][SIDE];
 static pthread_barrier_t barrier;
 
 static void cool(int me) {
-    for (long step = 0; step < scaled(240); step++) {
+    for (long step = 0; step < scaled(1200); step++) {
         float(*from)[SIDE] = plate[step % 2], (*to)[SIDE] = plate[1 - step % 2];
         for (long y = 1 + share(SIDE - 2, me); y < 1 + share(SIDE - 2, me + 1); y++)
             for (int x = 1; x < SIDE - 1; x++)
@@ -31,6 +31,6 @@ int main(int argc, char **argv) {
     uint64_t sum = 0;
     for (int y = 0; y < SIDE; y++)
         for (int x = 0; x < SIDE; x++)
-            sum = sum * 31 + (uint64_t)(plate[scaled(240) % 2][y][x] * 100);
+            sum = sum * 31 + (uint64_t)(plate[scaled(1200) % 2][y][x] * 100);
     return print_checksum(sum);
 }

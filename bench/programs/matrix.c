@@ -20,7 +20,7 @@ static void multiply_block(int row, int column, int inner) {
 
 static void multiply(int me) {
     long blocks = SIDE / BLOCK;
-    for (long times = scaled(20); times > 0; times--)
+    for (long times = scaled(40); times > 0; times--)
         for (long row = share(blocks, me); row < share(blocks, me + 1); row++)
             for (int column = 0; column < SIDE; column += BLOCK)
                 for (int inner = 0; inner < SIDE; inner += BLOCK)

@@ -28,7 +28,7 @@ static double price(const struct option *o) {
 }
 
 static void work(int me) {
-    for (long round = 0; round < scaled(100); round++)
+    for (long round = 0; round < scaled(150); round++)
         for (long i = share(OPTIONS, me); i < share(OPTIONS, me + 1); i++)
             prices[i] = price(&options[i]);
 }

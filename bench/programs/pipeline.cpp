@@ -42,7 +42,7 @@ uint64_t sums[MOST_THREADS];
 
 void produce(int me) {
     uint64_t random = seed(me);
-    for (long i = 0; i < scaled(60000) / (threads / 2); i++) {
+    for (long i = 0; i < scaled(120000) / (threads / 2); i++) {
         Batch batch(64);
         for (uint64_t &number : batch)
             number = next_random(&random);

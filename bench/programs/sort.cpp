@@ -56,7 +56,7 @@ void merge_parts(int me) {
 int main(int argc, char **argv) {
     parameters(argc, argv, 4);
     uint64_t random = seed(0), sum = 0;
-    numbers.resize(scaled(1600000));
+    numbers.resize(scaled(2400000));
     merged.resize(numbers.size());
     for (uint32_t &number : numbers)
         number = static_cast<uint32_t>(next_random(&random));

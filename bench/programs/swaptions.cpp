@@ -84,7 +84,7 @@ void work(int me) {
 
 int main(int argc, char **argv) {
     parameters(argc, argv, 4);
-    int paths = static_cast<int>(scaled(6500));
+    int paths = static_cast<int>(scaled(13000));
     for (int i = 0; i < 32; i++)
         swaptions.push_back({0.03 + 0.001 * i, 0.005 + 0.0005 * i, 0.05, paths});
     in_threads(work);

@@ -57,6 +57,16 @@ pub(crate) struct Live {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: Option<u8>,
 
+    /// Only these ways, beside native: empty, none, a detector, record,
+    /// clang-tsan, gcc-tsan
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        conflicts_with = "all"
+    )]
+    ways: Vec<Way>,
+
     /// Also measure the six slower detectors
     #[arg(long)]
     all: bool,
@@ -75,6 +85,14 @@ impl Live {
         if self.quick { 1 } else { self.rounds }
     }
 
+    /// Native in any case: it is what all others are measured by.
+    fn wants(&self, way: Way) -> bool {
+        match self.ways.is_empty() {
+            true => self.all || way.is_usual(),
+            false => way == Way::Native || self.ways.contains(&way),
+        }
+    }
+
     /// The arguments that every program gets.
     fn arguments(&self) -> Vec<String> {
         let percent = if self.quick { 5 } else { 100 };
@@ -88,7 +106,8 @@ pub(crate) fn run(args: &Live) -> Result<ExitCode, Error> {
     fs::create_dir_all(&args.dir).map_err(Error::file(&args.dir))?;
     let programs = program::matching(&args.programs)?;
     let (workshop, mut notes) = Workshop::open(&args.dir)?;
-    let ways = workshop.ways(args.all);
+    let mut ways = Way::all();
+    ways.retain(|way| args.wants(*way) && workshop.offers(*way));
 
     let mut trials = Vec::new();
     let steps = programs.len() * (1 + args.rounds() * ways.len());
@@ -111,7 +130,7 @@ pub(crate) fn run(args: &Live) -> Result<ExitCode, Error> {
 
     let figures = Figures::new(&ways, &trials);
     let limits = limits::all(&figures);
-    notes.extend(trials.iter().filter_map(Trial::note));
+    notes.extend(trial::notes(&ways, &trials));
     print(args, &figures, &limits, &notes);
     if let Some(path) = &args.json {
         let all = json!({

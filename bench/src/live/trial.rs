@@ -79,10 +79,10 @@ impl Trial {
     }
 
     fn variables(&self) -> Vec<(&'static str, OsString)> {
-        let Some(detector) = self.way.detector() else {
+        let Some(options) = self.way.options() else {
             return Vec::new();
         };
-        let mut options = OsString::from(format!("detector={detector}"));
+        let mut options = OsString::from(options);
         if self.way == Way::Record {
             options.push(":record='");
             options.push(&self.trace);
@@ -119,31 +119,117 @@ impl Trial {
     pub(super) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
+}
 
-    /// What the reader must know about it.
-    pub(super) fn note(&self) -> Option<String> {
-        let failure = self.failure()?;
-        Some(format!("{} {}: {failure}", self.program, self.way.name()))
+/// What the reader must know: which trials failed, and why. What no program could
+/// be tried with is said once.
+pub(super) fn notes(ways: &[Way], trials: &[Trial]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for &way in ways {
+        let trials = || trials.iter().filter(|trial| trial.way == way);
+        let reason = |trial: &Trial| Some(trial.failure()?.lines().next()?.to_owned());
+        let reasons: Vec<_> = trials()
+            .filter_map(|trial| Some((&trial.program, reason(trial)?)))
+            .collect();
+        if let [(_, first), _, ..] = &reasons[..]
+            && reasons.len() == trials().count()
+        {
+            notes.push(format!("no program with {}: {first}", way.name()));
+            continue;
+        }
+        let each = reasons.iter();
+        notes.extend(each.map(|(program, why)| format!("{program} with {}: {why}", way.name())));
+    }
+    notes
+}
+
+/// Fails what does not print what the native program does, which comes first
+/// among the trials of a program.
+pub(super) fn compare(trials: &mut [Trial]) {
+    for trials in trials.chunk_by_mut(|a, b| a.program == b.program) {
+        let (native, others) = trials.split_first_mut().expect("chunks are not empty");
+        let expected = native.output.trim();
+        for trial in others.iter_mut().filter(|trial| trial.failure.is_none()) {
+            let printed = trial.output.trim();
+            if printed != expected {
+                let wrong = format!("prints {printed:?}, the native program {expected:?}");
+                trial.failure = Some(wrong);
+            }
+        }
     }
 }
 
-/// Fails what does not print what the native program does.
-pub(super) fn compare(trials: &mut [Trial]) {
-    let native = trials.iter().filter(|trial| trial.way == Way::Native);
-    let expected: Vec<_> = native
-        .map(|trial| (trial.program.clone(), trial.output.clone()))
-        .collect();
-    for trial in trials.iter_mut().filter(|trial| trial.failure.is_none()) {
-        let mut all = expected.iter();
-        let expected = all.find(|(program, _)| *program == trial.program);
-        let Some((_, expected)) = expected.filter(|(_, output)| *output != trial.output) else {
-            continue;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::program::Language;
+
+    fn trial(program: &str, way: Way, runs: &[(f64, u64, &str)]) -> Trial {
+        let program = Program {
+            name: program.to_owned(),
+            source: PathBuf::new(),
+            language: Language::C,
         };
-        let printed = trial.output.trim();
-        let wrong = format!(
-            "prints {printed:?}, the native program {:?}",
-            expected.trim()
+        let mut trial = Trial::new(&program, way, Ok(PathBuf::new()), Path::new(""));
+        for &(cpu, peak, output) in runs {
+            trial.take(Run {
+                cpu,
+                peak,
+                failure: None,
+                output: output.to_owned(),
+                complaints: String::new(),
+            });
+        }
+        trial
+    }
+
+    #[test]
+    fn the_best_of_all_runs_counts() {
+        let trial = trial(
+            "a",
+            Way::Empty,
+            &[(2.0, 30, ""), (1.0, 40, ""), (3.0, 20, "")],
         );
-        trial.failure = Some(wrong);
+        assert_eq!(trial.cost(), Some(Cost { cpu: 1.0, peak: 20 }));
+    }
+
+    #[test]
+    fn a_failure_is_told_with_the_reason_and_costs_nothing() {
+        let mut trial = trial("a", Way::Empty, &[(1.0, 1, "")]);
+        trial.take(Run {
+            cpu: 1.0,
+            peak: 1,
+            failure: Some("exit status: 66".to_owned()),
+            output: String::new(),
+            complaints: "====\nWARNING: a race\n".to_owned(),
+        });
+        assert_eq!(trial.cost(), None);
+        let note = "a with empty: exit status: 66: WARNING: a race";
+        assert_eq!(notes(&[Way::Empty], &[trial]), [note]);
+    }
+
+    #[test]
+    fn a_way_that_is_not_to_be_had_is_noted_once() {
+        let missing = |program| {
+            let mut trial = trial(program, Way::GccTsan, &[]);
+            trial.failure = Some("cannot find -ltsan\ncollect2: error".to_owned());
+            trial
+        };
+        let notes = notes(&[Way::GccTsan], &[missing("a"), missing("b")]);
+        assert_eq!(notes, ["no program with gcc-tsan: cannot find -ltsan"]);
+    }
+
+    #[test]
+    fn what_prints_something_else_than_the_native_program_fails() {
+        let mut trials = [
+            trial("a", Way::Native, &[(1.0, 1, "7\n")]),
+            trial("a", Way::Empty, &[(1.0, 1, "7\n")]),
+            trial("a", Way::FASTTRACK, &[(1.0, 1, "8\n")]),
+            trial("b", Way::Native, &[(1.0, 1, "9\n")]),
+            trial("b", Way::Empty, &[(1.0, 1, "9\n")]),
+        ];
+        compare(&mut trials);
+        let failed = trials.each_ref().map(|trial| trial.failure().is_some());
+        assert_eq!(failed, [false, false, true, false, false]);
     }
 }

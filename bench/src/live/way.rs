@@ -1,5 +1,7 @@
 //! The ways in which every program is built and run.
 
+use std::str::FromStr;
+
 use racehound_detect::Which;
 
 /// What is behind a program's instrumentation.
@@ -39,8 +41,8 @@ impl Way {
             Self::Off => "none",
             Self::Detector(which) => which.name(),
             Self::Record => "record",
-            Self::ClangTsan => "clang TSan",
-            Self::GccTsan => "gcc TSan",
+            Self::ClangTsan => "clang-tsan",
+            Self::GccTsan => "gcc-tsan",
         }
     }
 
@@ -54,18 +56,71 @@ impl Way {
         }
     }
 
+    /// All there are, in the order of the tables.
+    pub(super) fn all() -> Vec<Self> {
+        let fast = [Which::FastTrack, Which::AccuLock];
+        let slow = Which::ALL.iter().filter(|which| !fast.contains(which));
+        let detectors = fast.iter().chain(slow).copied().map(Self::Detector);
+        let before = [Self::Native, Self::Empty, Self::Off];
+        let after = [Self::Record, Self::ClangTsan, Self::GccTsan];
+        before.into_iter().chain(detectors).chain(after).collect()
+    }
+
+    /// Whether it is measured unless asked not to be.
+    pub(super) fn is_usual(self) -> bool {
+        match self {
+            Self::Detector(_) => [Self::FASTTRACK, Self::ACCULOCK].contains(&self),
+            _ => true,
+        }
+    }
+
     /// Whether somebody else's product is measured: no fault of ours if it fails.
     pub(super) fn is_peer(self) -> bool {
         matches!(self, Self::ClangTsan | Self::GccTsan)
     }
 
-    /// The detector that Racehound is told to use.
-    pub(super) fn detector(self) -> Option<&'static str> {
-        match self {
-            Self::Off => Some("none"),
-            Self::Detector(which) => Some(which.name()),
-            Self::Record => Some(Which::FastTrack.name()),
-            _ => None,
+    /// What Racehound is told to do.
+    pub(super) fn options(self) -> Option<String> {
+        Some(match self {
+            Self::Off => "detector=none".to_owned(),
+            Self::Detector(which) if which.is_precise() => format!("detector={which}"),
+            // Their false alarms are not what is measured.
+            Self::Detector(which) => format!("detector={which}:report_bugs=0"),
+            Self::Record => format!("detector={}", Which::FastTrack),
+            _ => return None,
+        })
+    }
+}
+
+impl FromStr for Way {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let all = Self::all();
+        let known = all.iter().find(|way| way.name() == name);
+        known.copied().ok_or_else(|| {
+            let names: Vec<_> = all.iter().map(|way| way.name()).collect();
+            format!("there is no such way; there are {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_has_a_name_of_its_own() {
+        for way in Way::all() {
+            assert_eq!(way.name().parse(), Ok(way));
         }
+        assert!("nothing".parse::<Way>().unwrap_err().contains("empty"));
+    }
+
+    #[test]
+    fn only_detectors_that_guess_are_silenced() {
+        let silenced = |way: Way| way.options().is_some_and(|o| o.contains("report_bugs=0"));
+        assert!(!silenced(Way::FASTTRACK));
+        assert!(silenced(Way::ACCULOCK));
     }
 }

@@ -11,7 +11,6 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use racehound::driver;
-use racehound_detect::Which;
 
 use super::error::Error;
 use super::program::{Language, Program};
@@ -19,9 +18,9 @@ use super::sources;
 use super::toolchain::Compiler;
 use super::way::{Runtime, Way};
 
-const OPTIONS: [&str; 3] = ["-O2", "-g", "-pthread"];
+const OPTIMISE: [&str; 2] = ["-O2", "-g"];
 const INSTRUMENT: &str = "-fsanitize=thread";
-const LIBRARY: &str = "-lm";
+const LIBRARIES: [&str; 2] = ["-pthread", "-lm"];
 
 /// Where programs are built, and with what.
 pub(super) struct Workshop {
@@ -51,10 +50,10 @@ impl Workshop {
         let has_clang = clang.is_some();
         let mut notes = Vec::new();
         if !has_clang {
-            notes.push("no clang: programs are compiled by gcc, clang TSan is left out".to_owned());
+            notes.push("no clang: programs are compiled by gcc, clang-tsan is left out".to_owned());
         }
         if gcc.is_none() {
-            notes.push("no gcc: gcc TSan is left out".to_owned());
+            notes.push("no gcc: gcc-tsan is left out".to_owned());
         }
         let compiler = clang.or_else(|| gcc.clone()).ok_or(Error::NoCompiler)?;
         let workshop = Self {
@@ -75,16 +74,13 @@ impl Workshop {
         Ok((workshop, notes))
     }
 
-    /// The ways that can be measured here.
-    pub(super) fn ways(&self, all: bool) -> Vec<Way> {
-        let fast = [Which::FastTrack, Which::AccuLock];
-        let slow = Which::ALL.iter().filter(|w| all && !fast.contains(w));
-        let mut ways = vec![Way::Native, Way::Empty, Way::Off];
-        ways.extend(fast.iter().chain(slow).map(|which| Way::Detector(*which)));
-        ways.push(Way::Record);
-        ways.extend(self.has_clang.then_some(Way::ClangTsan));
-        ways.extend(self.gcc.is_some().then_some(Way::GccTsan));
-        ways
+    /// Whether a way can be measured here.
+    pub(super) fn offers(&self, way: Way) -> bool {
+        match way.runtime() {
+            Runtime::ClangTsan => self.has_clang,
+            Runtime::GccTsan => self.gcc.is_some(),
+            _ => true,
+        }
     }
 
     /// Where a trace is written, time and again.
@@ -140,7 +136,7 @@ impl Workshop {
 
     fn link(&self, program: &Program, object: &Path) -> Command {
         let mut command = Command::new(self.compiler.name(program.language));
-        command.arg(object).args([OPTIONS[2], LIBRARY]);
+        command.arg(object).args(LIBRARIES);
         command
     }
 
@@ -151,7 +147,7 @@ impl Workshop {
         if program.language == Language::Cxx {
             command.arg("--cxx");
         }
-        command.arg("--").arg(object).args([OPTIONS[2], LIBRARY]);
+        command.arg("--").arg(object).args(LIBRARIES);
         for (variable, language) in [
             ("RACEHOUND_CC", Language::C),
             ("RACEHOUND_CXX", Language::Cxx),
@@ -164,7 +160,7 @@ impl Workshop {
 
 fn compile_with(compiler: &Compiler, program: &Program) -> Command {
     let mut command = Command::new(compiler.name(program.language));
-    command.args(OPTIONS).arg(&program.source).arg(LIBRARY);
+    command.args(OPTIMISE).arg(&program.source).args(LIBRARIES);
     command
 }
 
