@@ -9,11 +9,12 @@ use racehound_detect::AccessKind;
 
 use crate::bulk;
 use crate::cell::{self, Cell, Entry};
+use crate::merge;
 use crate::readers;
 use crate::report;
 use crate::rule::Rule;
 use crate::shadow::{self, Group, Half, Word};
-use crate::stamp::Stamp;
+use crate::stamp::{self, Stamp};
 use crate::thread::{Thread, Visit};
 
 /// An access being looked at.
@@ -106,6 +107,9 @@ fn group_at_once<R: Rule, const WRITE: bool>(thread: &Thread, group: &Group, sta
 fn whole<R: Rule, const WRITE: bool>(thread: &Thread, old: Word, stamp: Stamp) -> Option<Word> {
     let (write, read) = (old.write(), old.read());
     if old.as_cell().is_some() || read.as_set().is_some() {
+        return None;
+    }
+    if R::FIRST_COUNTS && (thread.is_now(write.stamp()) || thread.is_now(read.stamp())) {
         return None;
     }
     if WRITE {
@@ -232,7 +236,7 @@ fn word<R: Rule, const WRITE: bool>(
                 .all(|&read| R::write_after_read(thread, read, stamp));
         return fine.then(|| Word::new(Half::new(stamp, bytes), Half::NONE));
     }
-    if write.bytes() & bytes != 0 && !R::read_after_write(thread, write.stamp(), stamp) {
+    if !follows::<R>(thread, write, bytes, stamp) {
         return None;
     }
     if read.as_set().is_none() && read.bytes() & bytes != 15 {
@@ -241,10 +245,27 @@ fn word<R: Rule, const WRITE: bool>(
     among_readers::<R>(thread, write, read, bytes, stamp)
 }
 
+/// The bytes that the thread has accessed in this epoch, according to a half.
+#[inline(always)]
+fn seen_now(thread: &Thread, half: Half) -> u8 {
+    match thread.is_now(half.stamp()) {
+        true => half.bytes(),
+        false => 0,
+    }
+}
+
+/// Whether a read of some bytes is in no conflict with what was written.
+#[inline(always)]
+fn follows<R: Rule>(thread: &Thread, write: Half, bytes: u8, stamp: Stamp) -> bool {
+    write.is_none()
+        || R::read_after_write(thread, write.stamp(), stamp)
+        || merge::bytes(write) & bytes == 0
+}
+
 /// The same where no set of readers is involved.
 #[inline(always)]
 fn alone<R: Rule, const WRITE: bool>(
-    thread: &Thread,
+    thread: &mut Thread,
     old: Word,
     bytes: u8,
     stamp: Stamp,
@@ -253,37 +274,62 @@ fn alone<R: Rule, const WRITE: bool>(
         return None;
     }
     let (write, read) = (old.write(), old.read());
-    if bytes & !write.bytes() == 0 && thread.is_now(write.stamp()) {
+    let written = seen_now(thread, write);
+    if bytes & !written == 0 {
         return Some(old);
     }
     if read.as_set().is_some() {
         return None;
     }
-    if WRITE {
-        // What lies beside the bytes written would have to be kept.
-        if (write.bytes() | read.bytes()) & !bytes != 0 {
-            return match write.stamp() == stamp && read.is_none() {
-                true => Some(Word::new(Half::new(stamp, write.bytes() | bytes), read)),
-                false => None,
-            };
+    let mut bytes = bytes;
+    if R::FIRST_COUNTS {
+        bytes &= !written;
+        if !WRITE {
+            bytes &= !seen_now(thread, read);
         }
-        let fine = (write.is_none() || R::write_after_write(thread, write.stamp(), stamp))
-            && (read.is_none() || R::write_after_read(thread, read.stamp(), stamp));
-        return fine.then(|| Word::new(Half::new(stamp, bytes), Half::NONE));
+        if bytes == 0 {
+            return Some(old);
+        }
     }
-    if write.bytes() & bytes != 0 && !R::read_after_write(thread, write.stamp(), stamp) {
+    if WRITE {
+        let mut rest = Half::NONE;
+        if !read.is_none() {
+            if !R::write_after_read(thread, read.stamp(), stamp) {
+                return None;
+            }
+            if merge::bytes(read) & !bytes != 0 {
+                // Bytes cannot be taken from a merge.
+                if stamp::merged(read.stamp()).is_some() {
+                    return None;
+                }
+                rest = read.without(bytes);
+            }
+        }
+        let all = match write.is_none() || thread.knows(write.stamp()) {
+            true => merge::with(thread, write, stamp, bytes)?,
+            false => {
+                let fine = merge::bytes(write) & !bytes == 0
+                    && R::write_after_write(thread, write.stamp(), stamp);
+                fine.then(|| Half::new(stamp, bytes))?
+            }
+        };
+        return Some(Word::new(all, rest));
+    }
+    if !follows::<R>(thread, write, bytes, stamp) {
         return None;
     }
-    if bytes & !read.bytes() == 0 && thread.is_now(read.stamp()) {
+    if bytes & !seen_now(thread, read) == 0 {
         return Some(old);
     }
-    if read.is_none() || read.stamp() == stamp {
-        return Some(Word::new(write, Half::new(stamp, read.bytes() | bytes)));
-    }
-    if read.bytes() & !bytes == 0 && R::read_replaces(thread, read.stamp(), stamp) {
-        return Some(Word::new(write, Half::new(stamp, bytes)));
-    }
-    None
+    let all = match read.is_none() || R::read_merges(thread, read.stamp()) {
+        true => merge::with(thread, read, stamp, bytes)?,
+        false => {
+            let fine =
+                merge::bytes(read) & !bytes == 0 && R::read_replaces(thread, read.stamp(), stamp);
+            fine.then(|| Half::new(stamp, bytes))?
+        }
+    };
+    Some(Word::new(write, all))
 }
 
 /// A read of a word that others have read, too.

@@ -1,11 +1,15 @@
 //! The rules on shadow words against the detectors of `racehound-detect`, on
-//! random executions: the same bytes race.
+//! random executions: the same bytes race, and the earlier access that is told
+//! did happen.
 //!
 //! Several threads of ours take turns on the one thread of the test; each step is
-//! done to shadow memory and noted as an event for the offline detector.
+//! done to shadow memory, by way of the compiler's entry points or of the paths
+//! behind them, and noted as an event for the offline detector.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Mutex;
 
 use proptest::prelude::*;
 use racehound_detect::offline::{Incremental, Options};
@@ -14,36 +18,99 @@ use racehound_detect::{AccessKind, Which};
 use racehound_trace::{Event, Loc, MemoryOrder, Mode, Op, SiteId, Space, SyncId, ThreadId};
 
 use crate::access::{self, Access};
+use crate::detector::Engine;
 use crate::report::Race;
 use crate::rule::{AccuLock, FastTrack, Rule};
 use crate::sync::{self, Traits};
 use crate::thread::{Thread, Visit};
 
 thread_local! {
-    static CAUGHT: RefCell<Option<BTreeSet<usize>>> = const { RefCell::new(None) };
+    static CAUGHT: RefCell<Option<Caught>> = const { RefCell::new(None) };
+}
+
+/// The races of an execution.
+#[derive(Default)]
+struct Caught {
+    bytes: BTreeSet<usize>,
+    /// Earlier accesses: thread, place, kind, first byte in conflict.
+    earlier: Vec<(u32, usize, AccessKind, usize)>,
 }
 
 /// Takes a race for the test that is running, if one is.
 pub(crate) fn catch(race: &Race) -> bool {
     CAUGHT.with_borrow_mut(|caught| match caught {
         None => false,
-        Some(bytes) => {
+        Some(caught) => {
             let group = race.before_bytes.0;
-            bytes.extend(
-                (0..8)
-                    .filter(|i| race.racing >> i & 1 == 1)
-                    .map(|i| group + i),
-            );
+            let racing = (0..8).filter(|i| race.racing >> i & 1 == 1);
+            caught.bytes.extend(racing.map(|i| group + i));
+            let (stamp, kind) = race.before;
+            let place = stamp.record().context.split().map_or(0, |(place, _)| place);
+            let whose = stamp.epoch().thread().0;
+            caught.earlier.push((whose, place, kind, race.address));
             true
         }
+    })
+}
+
+/// The entry points lead to the slow paths of one detector at a time.
+static DETECTOR: Mutex<()> = Mutex::new(());
+
+type EntryPoint = extern "C" fn(usize);
+
+/// The compiler's function for an access of this size.
+fn entry_point(size: usize, write: bool) -> Option<EntryPoint> {
+    use crate::entry::*;
+    let function: extern "C" fn() = match (size, write) {
+        (1, false) => __tsan_read1,
+        (2, false) => __tsan_unaligned_read2,
+        (4, false) => __tsan_unaligned_read4,
+        (8, false) => __tsan_unaligned_read8,
+        (16, false) => __tsan_unaligned_read16,
+        (1, true) => __tsan_write1,
+        (2, true) => __tsan_unaligned_write2,
+        (4, true) => __tsan_unaligned_write4,
+        (8, true) => __tsan_unaligned_write8,
+        (16, true) => __tsan_unaligned_write16,
+        _ => return None,
+    };
+    // SAFETY: they take an address, and are declared without because they are
+    // naked.
+    Some(unsafe { std::mem::transmute::<extern "C" fn(), EntryPoint>(function) })
+}
+
+/// What is behind it, with a place of our choice.
+fn behind_it<R: Rule>(size: usize, write: bool) -> Option<fn(usize, usize)> {
+    Some(match (size, write) {
+        (1, false) => access::small::<R, 1, false>,
+        (2, false) => access::small::<R, 2, false>,
+        (4, false) => access::small::<R, 4, false>,
+        (8, false) => access::small::<R, 8, false>,
+        (16, false) => access::small::<R, 16, false>,
+        (1, true) => access::small::<R, 1, true>,
+        (2, true) => access::small::<R, 2, true>,
+        (4, true) => access::small::<R, 4, true>,
+        (8, true) => access::small::<R, 8, true>,
+        (16, true) => access::small::<R, 16, true>,
+        _ => return None,
     })
 }
 
 /// A step of an execution, still without its addresses.
 #[derive(Clone, Debug)]
 enum Step {
-    Access { at: usize, size: usize, write: bool },
-    Atomic { at: usize, op: u8, order: u8 },
+    Access {
+        at: usize,
+        size: usize,
+        write: bool,
+        /// Through the compiler's function, or as one of a few places.
+        place: Option<usize>,
+    },
+    Atomic {
+        at: usize,
+        op: u8,
+        order: u8,
+    },
     Fence(u8),
     Lock(usize),
     Unlock(usize),
@@ -54,13 +121,20 @@ enum Step {
 const THREADS: usize = 4;
 const BYTES: usize = 32;
 const LOCKS: usize = 3;
+const PLACES: usize = 5;
 const SIZES: [usize; 6] = [1, 2, 4, 8, 16, 24];
 
 fn step() -> impl Strategy<Value = Step> {
-    let access = (0..BYTES, 0..SIZES.len(), any::<bool>()).prop_map(|(at, size, write)| {
-        let size = SIZES[size].min(BYTES - at);
-        Step::Access { at, size, write }
-    });
+    let place = prop::option::of(0..PLACES);
+    let access =
+        (0..BYTES, 0..SIZES.len(), any::<bool>(), place).prop_map(|(at, size, write, place)| {
+            Step::Access {
+                at,
+                size: SIZES[size].min(BYTES - at),
+                write,
+                place,
+            }
+        });
     let atomic = (0..BYTES / 4, 0..3u8, 0..5u8).prop_map(|(at, op, order)| Step::Atomic {
         at: at * 4,
         op,
@@ -91,6 +165,8 @@ struct Execution {
     objects: usize,
     owners: [Option<usize>; LOCKS],
     events: Vec<Event>,
+    /// Accesses so far: thread, place if it was ours to choose, kind, bytes.
+    accesses: Vec<(u32, Option<usize>, AccessKind, Range<usize>)>,
 }
 
 impl Execution {
@@ -110,6 +186,7 @@ impl Execution {
             objects: fresh(64 * 8),
             owners: [None; LOCKS],
             events: Vec::new(),
+            accesses: Vec::new(),
         }
     }
 
@@ -132,9 +209,18 @@ impl Execution {
         let visit = Visit::begin();
         let place = 0x1000 + self.events.len();
         match *step {
-            Step::Access { at, size, write } => {
+            Step::Access {
+                at,
+                size,
+                write,
+                place,
+            } => {
                 let address = self.memory + at;
                 let (loc, length) = (Loc(address as u64), size as u32);
+                let kind = match write {
+                    true => AccessKind::Write,
+                    false => AccessKind::Read,
+                };
                 self.note(
                     thread,
                     match write {
@@ -142,19 +228,27 @@ impl Execution {
                         false => Op::Read { loc, size: length },
                     },
                 );
-                let kind = match write {
-                    true => AccessKind::Write,
-                    false => AccessKind::Read,
-                };
-                access::range::<R>(
-                    &visit,
-                    &Access {
-                        address,
-                        size,
-                        kind,
-                        place,
-                    },
-                );
+                let number = place.map(|place| 0x1000 + place * 2 + usize::from(write));
+                self.accesses
+                    .push((thread as u32, number, kind, address..address + size));
+                match (
+                    number,
+                    entry_point(size, write),
+                    behind_it::<R>(size, write),
+                ) {
+                    (None, Some(entry_point), _) => entry_point(address),
+                    (Some(place), _, Some(small)) => small(address, place),
+                    _ => {
+                        let place = number.unwrap_or(0x2000);
+                        let access = Access {
+                            address,
+                            size,
+                            kind,
+                            place,
+                        };
+                        access::range::<R>(&visit, &access);
+                    }
+                }
             }
             Step::Atomic { at, op, order } => {
                 let address = self.memory + at;
@@ -234,12 +328,33 @@ impl Drop for Execution {
 
 /// The bytes that race live, and offline, by their offsets.
 fn racy<R: Rule>(which: Which, steps: &[(usize, Step)]) -> (BTreeSet<usize>, BTreeSet<usize>) {
+    let _alone = DETECTOR.lock().unwrap_or_else(|e| e.into_inner());
     let mut execution = Execution::new(which);
-    CAUGHT.set(Some(BTreeSet::new()));
+    crate::detector::set(match which {
+        Which::AccuLock => Engine::AccuLock,
+        _ => Engine::FastTrack,
+    });
+    CAUGHT.set(Some(Caught::default()));
     for (thread, step) in steps {
         execution.perform::<R>(*thread, step);
     }
     let live = CAUGHT.take().unwrap();
+    crate::detector::set(Engine::Off);
+    for (whose, place, kind, byte) in live.earlier.iter().filter(|e| !e.2.is_atomic()) {
+        let happened = execution
+            .accesses
+            .iter()
+            .any(|(thread, number, is, bytes)| {
+                thread == whose
+                    && is == kind
+                    && bytes.contains(byte)
+                    && number.is_none_or(|number| number == *place)
+            });
+        assert!(
+            happened,
+            "thread {whose}, place {place:#x}, {kind:?} of {byte:#x}"
+        );
+    }
     let mut offline = Incremental::new(which, Space::Addresses, &Options::default());
     let warnings = offline.feed(&execution.events);
     let bytes = warnings
@@ -248,7 +363,7 @@ fn racy<R: Rule>(which: Which, steps: &[(usize, Step)]) -> (BTreeSet<usize>, BTr
         .collect::<BTreeSet<usize>>();
     let base = execution.memory;
     let relative = |set: BTreeSet<usize>| set.into_iter().map(|at| at - base).collect();
-    (relative(live), relative(bytes))
+    (relative(live.bytes), relative(bytes))
 }
 
 proptest! {
@@ -256,7 +371,7 @@ proptest! {
 
     #[test]
     fn fasttrack_finds_the_same_bytes_live_and_offline(
-        steps in prop::collection::vec((0..THREADS, step()), 1..60),
+        steps in prop::collection::vec((0..THREADS, step()), 1..80),
     ) {
         let (live, offline) = racy::<FastTrack>(Which::FastTrack, &steps);
         prop_assert_eq!(live, offline);
@@ -264,7 +379,7 @@ proptest! {
 
     #[test]
     fn acculock_finds_the_same_bytes_live_and_offline(
-        steps in prop::collection::vec((0..THREADS, step()), 1..60),
+        steps in prop::collection::vec((0..THREADS, step()), 1..80),
     ) {
         let (live, offline) = racy::<AccuLock>(Which::AccuLock, &steps);
         prop_assert_eq!(live, offline);

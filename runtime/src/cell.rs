@@ -6,9 +6,10 @@
 //! A cell is a header, slots for readers if there are several, and a list of
 //! other accesses, of as many cache lines as it takes. A reader's slot is found
 //! by the number of its thread and holds its last reads of the two words, as
-//! shadow words have them: so the fast path can look there too. Cells come from one reserved stretch of memory and stay cells of their
-//! size for ever: who has an outdated reference finds a cell there, takes its
-//! lock, looks at the shadow word again and sees that it was outdated.
+//! shadow words have them: so the fast path can look there too. Cells come from one
+//! reserved stretch of memory and stay cells of their size for ever: who has an
+//! outdated reference finds a cell there, takes its lock, looks at the shadow word
+//! again and sees that it was outdated.
 
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -17,6 +18,7 @@ use racehound_trace::ThreadId;
 
 use crate::bulk;
 use crate::memory;
+use crate::merge;
 use crate::readers;
 use crate::shadow::{self, Group, Half, Word};
 use crate::spin::Spin;
@@ -281,23 +283,20 @@ impl Cell {
         }
         let mut past = Vec::new();
         for (i, word) in words.into_iter().enumerate() {
-            let (write, read) = (word.write(), word.read());
-            if !write.is_none() {
-                let bytes = write.bytes() << (4 * i);
-                past.push(Entry::new(write.stamp(), bytes, AccessKind::Write));
-            }
-            let one = [read.stamp()];
-            let reads = match read.as_set() {
-                Some(set) => readers::stamps(set),
-                None if read.is_none() => &[],
-                None => &one,
+            let mut note = |half: Half, kind: AccessKind| {
+                for part in merge::parts(half).into_iter().filter(|p| !p.is_none()) {
+                    past.push(Entry::new(part.stamp(), part.bytes() << (4 * i), kind));
+                }
             };
-            let bytes = read.bytes() << (4 * i);
-            past.extend(
-                reads
-                    .iter()
-                    .map(|&s| Entry::new(s, bytes, AccessKind::Read)),
-            );
+            note(word.write(), AccessKind::Write);
+            match word.read().as_set() {
+                None => note(word.read(), AccessKind::Read),
+                Some(set) => {
+                    for &stamp in readers::stamps(set) {
+                        note(Half::new(stamp, 15), AccessKind::Read);
+                    }
+                }
+            }
         }
         let lines = (HEADER + 8 * (past.len() + 1)).div_ceil(LINE);
         let class = lines.next_power_of_two().trailing_zeros() as usize;
@@ -412,13 +411,9 @@ impl Cell {
             if word == Word::EMPTY {
                 continue;
             }
-            let without = |half: Half, bytes: u8| match half.bytes() & !bytes {
-                0 => Half::NONE,
-                rest => Half::new(half.stamp(), rest),
-            };
             let rest = Word::new(
-                without(word.write(), bytes & 15),
-                without(word.read(), bytes >> 4),
+                word.write().without(bytes & 15),
+                word.read().without(bytes >> 4),
             );
             slot.store(rest.0, Ordering::Relaxed);
         }

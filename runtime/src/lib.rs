@@ -49,6 +49,7 @@ mod hooks;
 mod interpose;
 mod locks;
 mod memory;
+mod merge;
 mod objects;
 mod options;
 mod output;

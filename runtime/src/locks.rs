@@ -24,9 +24,19 @@ pub(crate) struct LocksId(u32);
 
 impl LocksId {
     pub(crate) const NONE: Self = Self(0);
+    /// Of several accesses, which may differ in their locks: equal to no set.
+    pub(crate) const MIXED: Self = Self(u32::MAX - 1);
 
     fn new(index: usize, exclusive: bool) -> Self {
         Self((index as u32) << 1 | u32::from(exclusive))
+    }
+
+    pub(crate) fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        Self(bits)
     }
 
     fn index(self) -> usize {

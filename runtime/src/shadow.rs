@@ -157,6 +157,15 @@ impl Half {
         }
     }
 
+    /// The same without some bytes; it is no set.
+    #[inline(always)]
+    pub(crate) fn without(self, bytes: u8) -> Self {
+        match self.bytes() & !bytes {
+            0 => Self::NONE,
+            rest => Self::new(self.stamp(), rest),
+        }
+    }
+
     /// A set of reads.
     #[inline(always)]
     pub(crate) fn set(number: u32) -> Self {

@@ -5,7 +5,7 @@ use crate::cell::Cell;
 use crate::memory;
 use crate::objects;
 use crate::shadow::{self, Half, Word};
-use crate::stamp::Stamp;
+use crate::stamp::{self, Stamp};
 use crate::thread::{Thread, Visit};
 use std::sync::atomic::Ordering;
 
@@ -81,12 +81,12 @@ fn fill_group(thread: &mut Thread, address: usize, bytes: u8, stamp: Stamp) {
         let new = match (part, stamp) {
             (0, _) => continue,
             (_, Stamp::NONE) if part == 15 => Word::EMPTY,
+            (_, Stamp::NONE) if is_plain(old) => {
+                Word::new(old.write().without(part), old.read().without(part))
+            }
             (_, Stamp::NONE) => {
-                let keep = |half: Half| match half.bytes() & !part {
-                    0 => Half::NONE,
-                    rest => Half::new(half.stamp(), rest),
-                };
-                Word::new(keep(old.write()), keep(old.read()))
+                Cell::of(group, &mut thread.spare).unlock();
+                return fill_cell(thread, address, bytes, stamp);
             }
             // The rest of the word, if any, is behind the end of the block:
             // padding that nobody may use.
@@ -94,6 +94,12 @@ fn fill_group(thread: &mut Thread, address: usize, bytes: u8, stamp: Stamp) {
         };
         group[i].store(new.0, Ordering::Relaxed);
     }
+}
+
+/// Whether bytes can be taken from both halves of a word.
+fn is_plain(word: Word) -> bool {
+    let plain = |half: Half| half.as_set().is_none() && stamp::merged(half.stamp()).is_none();
+    plain(word.write()) && plain(word.read())
 }
 
 #[cold]

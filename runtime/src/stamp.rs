@@ -14,13 +14,15 @@
 //! let again (see [`sweep`](crate::sweep)). So neither the number of threads nor
 //! their time is limited by the bits of a shadow word.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use racehound_detect::clock::Epoch;
 
 use crate::context::Context;
 use crate::locks::LocksId;
 use crate::memory;
+use crate::merge::PARTS;
+use crate::shadow::Half;
 use crate::spin::Locked;
 
 /// An access that was made. 0 is none.
@@ -71,10 +73,10 @@ impl Stamp {
         self.0 & (LEASE - 1)
     }
 
-    /// Whether the next stamp needs a new lease.
+    /// Stamps that the lease has after this one.
     #[inline(always)]
-    pub(crate) fn is_last_of_lease(self) -> bool {
-        self.offset() == LEASE - 1
+    pub(crate) fn left_in_lease(self) -> u32 {
+        LEASE - 1 - self.offset()
     }
 
     /// Thread and time.
@@ -106,6 +108,59 @@ impl Stamp {
         let records = RECORDS[self.lease()].load(Ordering::Relaxed);
         // SAFETY: as above; nobody reads it before the stamp is published.
         unsafe { records.add(self.offset() as usize).write(record) }
+    }
+}
+
+/// Leases with a merge among their stamps.
+static MERGES: [AtomicBool; LEASES] = [const { AtomicBool::new(false) }; LEASES];
+
+/// In place of a context: the stamp is a merge, and its parts are in the next two
+/// records.
+const MERGE: Context = Context(u32::MAX);
+
+/// Stamps that a merge takes.
+pub(crate) const MERGE_STAMPS: u32 = 3;
+
+/// The parts of a stamp that is a [merge](crate::merge).
+#[inline(always)]
+pub(crate) fn merged(stamp: Stamp) -> Option<[Half; PARTS]> {
+    match MERGES[stamp.lease()].load(Ordering::Relaxed) {
+        false => None,
+        true => look_up(stamp),
+    }
+}
+
+fn look_up(stamp: Stamp) -> Option<[Half; PARTS]> {
+    if stamp.record().context != MERGE {
+        return None;
+    }
+    let half = |n: u32| Stamp(stamp.0 + 1 + n).record().as_halves();
+    let ([a, b], [c, d]) = (half(0), half(1));
+    Some([a, b, c, d])
+}
+
+/// Makes a stamp of one's own lease, and the two after it, a merge.
+pub(crate) fn set_merged(stamp: Stamp, [a, b, c, d]: [Half; PARTS]) {
+    let mark = Record {
+        context: MERGE,
+        locks: LocksId::MIXED,
+    };
+    stamp.set_record(mark);
+    Stamp(stamp.0 + 1).set_record(Record::of_halves([a, b]));
+    Stamp(stamp.0 + 2).set_record(Record::of_halves([c, d]));
+    MERGES[stamp.lease()].store(true, Ordering::Relaxed);
+}
+
+impl Record {
+    fn of_halves([a, b]: [Half; 2]) -> Self {
+        Self {
+            context: Context(a.0),
+            locks: LocksId::from_bits(b.0),
+        }
+    }
+
+    fn as_halves(self) -> [Half; 2] {
+        [Half(self.context.0), Half(self.locks.to_bits())]
     }
 }
 
@@ -141,6 +196,7 @@ pub(crate) fn lease(epoch: Epoch, thread: u32) -> Option<Stamp> {
     IN_USE.fetch_add(1, Ordering::Relaxed);
     let at = number as usize;
     EPOCHS[at].store(epoch.to_bits(), Ordering::Relaxed);
+    MERGES[at].store(false, Ordering::Relaxed);
     THREADS[at].store(thread, Ordering::Relaxed);
     if RECORDS[at].load(Ordering::Relaxed).is_null() {
         let records = memory::reserve(LEASE as usize * size_of::<Record>());

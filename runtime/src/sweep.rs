@@ -144,6 +144,10 @@ impl Live {
     fn mark(&mut self, stamp: stamp::Stamp) {
         let lease = stamp.lease();
         self.leases[lease / 64] |= 1 << (lease % 64);
+        for part in stamp::merged(stamp).into_iter().flatten() {
+            let lease = part.stamp().lease();
+            self.leases[lease / 64] |= 1 << (lease % 64);
+        }
     }
 
     fn mark_page(&mut self, page: &[u64]) {

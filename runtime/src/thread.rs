@@ -10,6 +10,7 @@ use crate::cell::Spare;
 use crate::context::{self, Context};
 use crate::frames::{self, Frames};
 use crate::locks::Held;
+use crate::merge::{Merges, PARTS};
 use crate::readers::Steps;
 use crate::shadow::Half;
 use crate::stamp::{self, LEASE, Record, Stamp};
@@ -54,6 +55,7 @@ pub(crate) struct Thread {
     pub(crate) resting: *mut frames::Frame,
     recent: Box<[Recent; RECENT]>,
     pub(crate) steps: Option<Steps>,
+    pub(crate) merges: Merges,
     /// Its stack.
     pub(crate) extent: std::ops::Range<usize>,
     /// Signals and handlers.
@@ -100,6 +102,7 @@ impl Thread {
             resting: std::ptr::null_mut(),
             recent: Box::new([Recent::default(); RECENT]),
             steps: Some(Steps::default()),
+            merges: Merges::default(),
             extent: 0..0,
             signals: crate::signals::Signals::default(),
             targets: crate::interpose::jumps::Targets::default(),
@@ -163,7 +166,7 @@ impl Thread {
         if (self.fresh..=self.stamp).contains(&recent.stamp) {
             return Some(recent.stamp);
         }
-        if self.stamp.is_last_of_lease() {
+        if self.stamp.left_in_lease() == 0 {
             return None;
         }
         let locks = self.held.known_set()?;
@@ -217,7 +220,7 @@ impl Thread {
 
     /// A new stamp for an access in that context.
     pub(crate) fn next(&mut self, context: Context) -> Stamp {
-        if self.stamp.is_last_of_lease() {
+        if self.stamp.left_in_lease() == 0 {
             self.lease();
         } else {
             self.stamp.0 += 1;
@@ -225,6 +228,17 @@ impl Thread {
         let locks = self.held.set();
         self.stamp.set_record(Record { context, locks });
         self.stamp
+    }
+
+    /// A new stamp that stands for others; none at the end of a lease.
+    pub(crate) fn merged(&mut self, parts: [Half; PARTS]) -> Option<Stamp> {
+        if self.stamp.left_in_lease() < stamp::MERGE_STAMPS {
+            return None;
+        }
+        let merge = Stamp(self.stamp.0 + 1);
+        stamp::set_merged(merge, parts);
+        self.stamp.0 += stamp::MERGE_STAMPS;
+        Some(merge)
     }
 
     /// Takes a new lease; the epoch goes on.
@@ -353,6 +367,7 @@ impl Thread {
         if let Some(steps) = &mut self.steps {
             steps.forget();
         }
+        self.merges.forget();
     }
 
     /// The locks held have changed: accesses from now on are new ones.

@@ -3,7 +3,8 @@
 //!
 //! The locks of a remembered access are in its record. The candidate set of the
 //! writes is that of the last write, unless an entry says otherwise; then the
-//! location has a cell.
+//! location has a cell. Those of a merge are in the records of its parts, so a
+//! merge that is not known from elsewhere has a cell, too.
 //!
 //! # Beyond the paper
 //! A read takes the place of an earlier one that accu-hb orders before it and
@@ -65,6 +66,8 @@ fn candidates(entry: Entry) -> LockSetId {
 }
 
 impl Rule for AccuLock {
+    const FIRST_COUNTS: bool = true;
+
     #[inline(always)]
     fn write_after_write(thread: &Thread, before: Stamp, now: Stamp) -> bool {
         thread.knows(before) || same_exclusive(before, now)
@@ -83,6 +86,11 @@ impl Rule for AccuLock {
     #[inline(always)]
     fn read_replaces(thread: &Thread, before: Stamp, now: Stamp) -> bool {
         thread.made(before) || (thread.knows(before) && locks_of(before) == locks_of(now))
+    }
+
+    #[inline(always)]
+    fn read_merges(thread: &Thread, before: Stamp) -> bool {
+        thread.made(before)
     }
 
     fn access(

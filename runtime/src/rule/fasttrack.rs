@@ -16,6 +16,8 @@ use crate::thread::Thread;
 pub(crate) struct FastTrack;
 
 impl Rule for FastTrack {
+    const FIRST_COUNTS: bool = false;
+
     #[inline(always)]
     fn write_after_write(thread: &Thread, before: Stamp, _now: Stamp) -> bool {
         thread.knows(before)
@@ -33,6 +35,11 @@ impl Rule for FastTrack {
 
     #[inline(always)]
     fn read_replaces(thread: &Thread, before: Stamp, _now: Stamp) -> bool {
+        thread.knows(before)
+    }
+
+    #[inline(always)]
+    fn read_merges(thread: &Thread, before: Stamp) -> bool {
         thread.knows(before)
     }
 

@@ -20,6 +20,10 @@ use crate::thread::Thread;
 
 /// A detector over shadow words and cells.
 pub(crate) trait Rule {
+    /// Whether of several accesses in one epoch only the first counts, because
+    /// they may differ in their locks. Else the last may stand for all.
+    const FIRST_COUNTS: bool;
+
     /// Whether a write may simply take the place of an earlier one.
     fn write_after_write(thread: &Thread, before: Stamp, now: Stamp) -> bool;
 
@@ -31,6 +35,9 @@ pub(crate) trait Rule {
 
     /// Whether a read may take the place of an earlier one.
     fn read_replaces(thread: &Thread, before: Stamp, now: Stamp) -> bool;
+
+    /// Whether a read may be [merged](crate::merge) with an earlier one.
+    fn read_merges(thread: &Thread, before: Stamp) -> bool;
 
     /// The access in a cell that is held and has room for one more entry. The
     /// conflict that matters most, if there are any.

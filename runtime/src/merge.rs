@@ -1,0 +1,149 @@
+//! Merges: half a shadow word about bytes that were accessed at different places.
+//!
+//! A loop that was unrolled, a structure of small fields, a text that is written
+//! over byte by byte: each byte of a word has an access of its own, and a shadow
+//! word has room for one stamp. So such accesses get one stamp in common, whose
+//! records are the halves it stands for: a *merge*.
+//!
+//! # Invariants
+//! * The thread that makes a merge knows all its parts. So whoever knows the merge
+//!   knows the parts, and a stamp can be taken for ordered without a look at them.
+//!   Who does not know the merge must look.
+//! * The bytes of a half that is a merge are those that its thread has accessed in
+//!   the epoch of the merge. Parts about other bytes are older, and only told by
+//!   [`parts`].
+//! * [Cells](crate::cell) never hold a merge, only its parts.
+
+use crate::shadow::Half;
+use crate::stamp::{self, Stamp};
+use crate::thread::Thread;
+
+/// Bytes of a word, so parts of a merge.
+pub(crate) const PARTS: usize = 4;
+
+/// What a half stands for: itself, or the parts of a merge. The rest are none.
+#[inline]
+pub(crate) fn parts(half: Half) -> [Half; PARTS] {
+    if half.is_none() {
+        return [Half::NONE; PARTS];
+    }
+    match stamp::merged(half.stamp()) {
+        Some(parts) => parts,
+        None => [half, Half::NONE, Half::NONE, Half::NONE],
+    }
+}
+
+/// All bytes that a half, which is no set, is about.
+#[inline(always)]
+pub(crate) fn bytes(half: Half) -> u8 {
+    match half.bytes() {
+        15 => 15,
+        0 => 0,
+        some => match stamp::merged(half.stamp()) {
+            Some(parts) => parts.iter().fold(0, |all, part| all | part.bytes()),
+            None => some,
+        },
+    }
+}
+
+/// Half a word as it was, but for some bytes that are accessed now. None if it
+/// takes a cell.
+///
+/// The thread knows what was before.
+#[inline(always)]
+pub(crate) fn with(thread: &mut Thread, before: Half, stamp: Stamp, now: u8) -> Option<Half> {
+    if before.is_none() || now == 15 {
+        return Some(Half::new(stamp, now));
+    }
+    if before.stamp() == stamp {
+        return Some(Half::new(stamp, before.bytes() | now));
+    }
+    let key = Key {
+        before: before.0,
+        stamp,
+        now,
+    };
+    if let Some(after) = thread.merges.find(key) {
+        return Some(after);
+    }
+    make(thread, key)
+}
+
+#[inline(never)]
+fn make(thread: &mut Thread, key: Key) -> Option<Half> {
+    let (before, now) = (Half(key.before), key.now);
+    let mut all = parts(before);
+    let mut free = PARTS;
+    for (i, part) in all.iter_mut().enumerate() {
+        *part = part.without(now);
+        if part.is_none() {
+            free = free.min(i);
+        }
+    }
+    let after = match all == [Half::NONE; PARTS] {
+        true => Half::new(key.stamp, now),
+        false => {
+            // Four parts would be about four bytes, none of them accessed now.
+            all[free] = Half::new(key.stamp, now);
+            let bytes = match thread.is_now(before.stamp()) {
+                true => before.bytes() | now,
+                false => now,
+            };
+            Half::new(thread.merged(all)?, bytes)
+        }
+    };
+    thread.merges.add(key, after);
+    Some(after)
+}
+
+/// Merges that a thread has made lately.
+pub(crate) struct Merges {
+    recent: Box<[(Key, Half); RECENT]>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    before: u32,
+    stamp: Stamp,
+    now: u8,
+}
+
+const RECENT: usize = 256;
+
+/// Nothing is merged with nothing.
+const NO_KEY: Key = Key {
+    before: 0,
+    stamp: Stamp::NONE,
+    now: 0,
+};
+
+impl Default for Merges {
+    fn default() -> Self {
+        Self {
+            recent: Box::new([(NO_KEY, Half::NONE); RECENT]),
+        }
+    }
+}
+
+impl Merges {
+    fn slot(key: Key) -> usize {
+        let mixed = (key.before ^ key.stamp.0.rotate_left(16) ^ u32::from(key.now) << 12)
+            .wrapping_mul(0x9e37_79b1);
+        (mixed >> (32 - RECENT.ilog2())) as usize
+    }
+
+    #[inline(always)]
+    fn find(&self, key: Key) -> Option<Half> {
+        let (known, after) = self.recent[Self::slot(key)];
+        (known == key).then_some(after)
+    }
+
+    fn add(&mut self, key: Key, after: Half) {
+        self.recent[Self::slot(key)] = (key, after);
+    }
+
+    /// Stamps may get new meanings.
+    pub(crate) fn forget(&mut self) {
+        self.recent.fill((NO_KEY, Half::NONE));
+    }
+}
