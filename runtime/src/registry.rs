@@ -257,7 +257,7 @@ fn register(number: u32, handle: usize, os_id: i32, stack: &std::ops::Range<usiz
     info.stack = (stack.start, stack.end);
     // The C library keeps the thread's own data at the end of its stack.
     let tls_end = handle + crate::stack::DESCRIPTOR;
-    if number != 0 && stack.contains(&handle) {
+    if number == 0 || stack.contains(&handle) {
         info.tls = crate::stack::tls_start()..tls_end;
     }
 }
@@ -418,7 +418,9 @@ pub(crate) fn info(number: u32) -> Option<Info> {
 /// its end, that is thread-local storage.
 pub(crate) fn whose_stack(address: usize) -> Option<(u32, bool)> {
     let all = all();
-    let of = |info: &&Info| (info.stack.0..info.stack.1).contains(&address);
+    let of = |info: &&Info| {
+        (info.stack.0..info.stack.1).contains(&address) || info.tls.contains(&address)
+    };
     let info = all.threads.iter().rev().find(of)?;
     Some((info.number, info.tls.contains(&address)))
 }

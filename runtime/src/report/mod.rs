@@ -1,7 +1,7 @@
 //! What is found, told: collected from the tables while it is fresh, put into
 //! words, checked against suppressions, and written in one piece.
 
-mod modules;
+pub(crate) mod modules;
 mod suppress;
 mod symbols;
 mod text;
@@ -22,7 +22,7 @@ use crate::stamp::Stamp;
 use crate::thread::Thread;
 use crate::{blocks, objects, options, output, real, registry};
 
-pub(crate) use suppress::Suppressions;
+pub(crate) use suppress::{Suppressions, glob};
 pub(crate) use symbols::{Line, Symbols};
 pub(crate) use text::render_stack;
 
@@ -288,6 +288,11 @@ impl std::ops::DerefMut for Reporting {
 pub(crate) const VPTR: usize = 1 << 63;
 
 impl Reporter {
+    /// The suppressions, read when they are first asked for.
+    pub(crate) fn suppressions(&mut self) -> &Suppressions {
+        self.suppressions.get_or_insert_with(Suppressions::load)
+    }
+
     /// The stack of a context, in words, without what lies outside of the
     /// program's own.
     pub(crate) fn stack(&mut self, context: Context) -> Vec<Line> {
@@ -299,6 +304,7 @@ impl Reporter {
             }
             lines.extend(self.symbols.lines(place));
         }
+        lines.retain(|line| !is_ours(line));
         if let Some(main) = lines
             .iter()
             .rposition(|line| line.function.as_deref() == Some("main"))
@@ -385,20 +391,25 @@ impl Reporter {
             return;
         };
         let stack = self.stack(info.made);
-        let parent = info.parent;
         report.threads.push(ThreadInfo { info, stack });
-        if let Some(parent) = parent
-            && options::get().print_full_thread_history
-        {
-            self.add_thread(report, parent);
+    }
+
+    /// Adds who made the threads that play a part, and who made those.
+    fn add_makers(&mut self, report: &mut Report) {
+        let mut next = 0;
+        while let Some(thread) = report.threads.get(next) {
+            let parent = thread.info.parent;
+            if let Some(parent) = parent {
+                self.add_thread(report, parent);
+            }
+            next += 1;
         }
     }
 
     /// Tells it, unless it is suppressed.
     fn tell(&mut self, mut report: Report) {
         let options = options::get();
-        let suppressions = self.suppressions.get_or_insert_with(Suppressions::load);
-        if suppressions.apply(&report) {
+        if self.suppressions().apply(&report) {
             return;
         }
         let accesses = std::mem::take(&mut report.accesses);
@@ -418,6 +429,9 @@ impl Reporter {
         if let Some(owner) = owner {
             self.add_thread(&mut report, owner);
         }
+        if options.print_full_thread_history {
+            self.add_makers(&mut report);
+        }
         REPORTED.fetch_add(1, Ordering::Relaxed);
         output::write(&text::render(&report));
         crate::hooks::on_report(&report);
@@ -425,6 +439,12 @@ impl Reporter {
             crate::finish::die();
         }
     }
+}
+
+/// Whether a line is of the runtime itself: from where it calls the program back.
+fn is_ours(line: &Line) -> bool {
+    let function = line.function.as_deref();
+    function.is_some_and(|name| name.starts_with(concat!(env!("CARGO_CRATE_NAME"), "::")))
 }
 
 fn holds(set: LocksId) -> Vec<(u32, Mode)> {
@@ -612,7 +632,6 @@ pub(crate) fn thread_leak(number: u32, count: usize) {
     let mut report = Report::new(Kind::ThreadLeak);
     report.count = count;
     reporter.add_thread(&mut report, number);
-    report.threads.truncate(1);
     reporter.tell(report);
 }
 
