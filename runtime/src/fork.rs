@@ -1,7 +1,8 @@
 //! The process is copied, with one of its threads.
 //!
 //! Nobody is in the runtime meanwhile, so nobody holds anything of ours that
-//! the child would wait for. Handlers that the program has registered for this
+//! the child would wait for; what threads need while they begin and end, outside
+//! of it, is held by us. Handlers that the program has registered for this
 //! moment run outside of that time, like any other code of its own: the C
 //! library calls ours last before the copy and first after it, because we were
 //! the first to register.
@@ -16,6 +17,7 @@ use crate::{detector, record, registry, report};
 
 /// What is kept while the process is copied.
 struct Copying {
+    threads: registry::All,
     pause: Pause,
     visit: Visit,
 }
@@ -51,14 +53,20 @@ pub(crate) extern "C" fn before() {
     let visit = Visit::begin();
     record::before_fork(visit.thread());
     let pause = Pause::begin();
+    let copying = Copying {
+        threads: registry::all(),
+        pause,
+        visit,
+    };
     // SAFETY: we have the pause.
-    unsafe { *SLOT.0.get() = Some(Copying { pause, visit }) };
+    unsafe { *SLOT.0.get() = Some(copying) };
+    #[cfg(not(test))]
+    crate::HEAP.close();
 }
 
 /// It has, or could not; and this is the process that there was before.
 pub(crate) extern "C" fn in_parent() {
-    // SAFETY: who comes here has the pause, unless `before` did nothing.
-    if let Some(Copying { pause, visit }) = unsafe { (*SLOT.0.get()).take() } {
+    if let Some((pause, visit)) = resume() {
         drop(pause);
         drop(visit);
     }
@@ -66,14 +74,28 @@ pub(crate) extern "C" fn in_parent() {
 
 /// It has, and this is the copy.
 pub(crate) extern "C" fn in_child() {
-    // SAFETY: as above.
-    if let Some(Copying { pause, visit }) = unsafe { (*SLOT.0.get()).take() } {
+    if let Some((pause, visit)) = resume() {
         registry::only_me(visit.thread());
         report::reset_count();
         record::in_child();
         drop(pause);
         drop(visit);
     }
+}
+
+/// What is left to be done, unless `before` did nothing.
+fn resume() -> Option<(Pause, Visit)> {
+    // SAFETY: who comes here has the pause.
+    let copying = unsafe { (*SLOT.0.get()).take() }?;
+    let Copying {
+        threads,
+        pause,
+        visit,
+    } = copying;
+    #[cfg(not(test))]
+    crate::HEAP.open();
+    drop(threads);
+    Some((pause, visit))
 }
 
 /// Copies the process by `real`, which the C library tells nobody of. What that

@@ -54,6 +54,8 @@ mod memory;
 mod objects;
 mod options;
 mod output;
+#[cfg(not(test))]
+mod own_heap;
 // Tests set up what they need themselves.
 #[cfg(not(test))]
 mod preinit;
@@ -79,4 +81,4 @@ pub(crate) use start::{fatal, init, is_ready};
 
 #[cfg(not(test))]
 #[global_allocator]
-static HEAP: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static HEAP: own_heap::Heap = own_heap::Heap::new();

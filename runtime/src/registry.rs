@@ -82,7 +82,9 @@ impl std::ops::DerefMut for All {
     }
 }
 
-/// All threads.
+/// All threads. Like every lock of the runtime this one is held inside of it
+/// only, or with signals blocked: a handler that came meanwhile could come to
+/// want it, too.
 pub(crate) fn all() -> All {
     let mut guard = REGISTRY.lock();
     guard.get_or_insert_default();
@@ -157,6 +159,14 @@ impl Registry {
 
     pub(crate) fn by_handle(&self, handle: usize) -> Option<u32> {
         self.by_handle.get(&handle).copied()
+    }
+
+    /// The thread's handle is not its own any more; it may be another's already.
+    fn forget_handle(&mut self, number: u32) {
+        let handle = self.threads[number as usize].handle;
+        if self.by_handle(handle) == Some(number) {
+            self.by_handle.remove(&handle);
+        }
     }
 
     fn retire(&mut self, number: u32) {
@@ -298,6 +308,8 @@ pub(crate) fn finish() {
         if thread.is_null() {
             return;
         }
+        // Whoever wants everybody out waits until it is no longer counted.
+        let _visit = Visit::begin();
         // What ends is what the processor's thread began as; a fiber that it is
         // on rests.
         let home = (*hot).home;
@@ -342,8 +354,7 @@ fn ended(mut thread: Box<Thread>) {
     info.thread = 0;
     info.last = Some(Box::new(thread.clock.clone()));
     if info.detached {
-        let handle = info.handle;
-        all.by_handle.remove(&handle);
+        all.forget_handle(number);
         all.retire(number);
     }
 }
@@ -359,8 +370,7 @@ pub(crate) fn joined(visit: &Visit, number: u32) {
     let thread = visit.thread();
     let last = {
         let mut all = all();
-        let handle = all.threads[number as usize].handle;
-        all.by_handle.remove(&handle);
+        all.forget_handle(number);
         let info = &mut all.threads[number as usize];
         info.joined = true;
         info.joined_at = tick();
@@ -382,7 +392,7 @@ pub(crate) fn detach(handle: usize) {
     };
     all.threads[number as usize].detached = true;
     if all.threads[number as usize].finished {
-        all.by_handle.remove(&handle);
+        all.forget_handle(number);
         all.retire(number);
     }
 }

@@ -68,12 +68,6 @@ unsafe fn before(call: &Call, number: c_long, arguments: &Arguments) {
 unsafe fn after(call: &Call, number: c_long, arguments: &Arguments, result: isize) {
     let [first, second, third, fourth, ..] = *arguments;
     let descriptor = first as c_int;
-    if copies(number, arguments) {
-        return match result {
-            0 => fork::in_child(),
-            _ => fork::in_parent(),
-        };
-    }
     if result < 0 {
         return;
     }
@@ -132,6 +126,14 @@ unsafe fn after(call: &Call, number: c_long, arguments: &Arguments, result: isiz
         libc::SYS_rt_sigprocmask if third != 0 => writes(third, fourth),
         libc::SYS_futex if waits_for_futex(second) => call.learns(first),
         _ => {}
+    }
+}
+
+/// The process was copied.
+fn copied(result: isize) {
+    match result {
+        0 => fork::in_child(),
+        _ => fork::in_parent(),
     }
 }
 
@@ -194,7 +196,10 @@ interpose! {
         before(&call, number, &arguments);
         let result = real();
         let _errno = Errno::keep();
-        after(&call, number, &arguments, result as isize);
+        match copies(number, &arguments) {
+            true => copied(result as isize),
+            false => after(&call, number, &arguments, result as isize),
+        }
         result
     }
 }
@@ -226,9 +231,15 @@ unsafe extern "C" fn post(
     e: usize,
     f: usize,
 ) {
+    let arguments = [a, b, c, d, e, f];
+    // SAFETY: our own block, in which the hook has left it.
+    if copies(unsafe { (*hot()).function } as c_long, &arguments) {
+        // The runtime is busy from before the copy on.
+        return copied(result);
+    }
     if let Some((call, number)) = hooked() {
         // SAFETY: the program has made the call with these.
-        unsafe { after(&call, number, &[a, b, c, d, e, f], result) };
+        unsafe { after(&call, number, &arguments, result) };
     }
 }
 

@@ -88,13 +88,13 @@ interpose! {
             let _visit = Visit::begin();
             libc::pthread_create(&raw mut new, attributes, begin, raw.cast())
         };
-        drop(blocked);
         if result == 0 {
             registry::made(number, new as usize);
             handle.write(new);
         } else {
             registry::never_began(Box::from_raw(raw).thread);
         }
+        drop(blocked);
         result
     }
 
@@ -125,6 +125,7 @@ interpose! {
 
     fn pthread_detach(handle: libc::pthread_t) -> c_int {
         if Call::begin().is_some() {
+            let _visit = Visit::begin();
             registry::detach(handle as usize);
         }
         libc::pthread_detach(handle)
@@ -132,6 +133,7 @@ interpose! {
 
     fn pthread_setname_np(handle: libc::pthread_t, name: *const c_char) -> c_int {
         if Call::begin().is_some() {
+            let _visit = Visit::begin();
             let number = registry::joining(handle as usize);
             if let Some(number) = number {
                 registry::name(number, &CStr::from_ptr(name).to_string_lossy());
@@ -187,7 +189,10 @@ pub(super) unsafe fn joining(handle: libc::pthread_t, join: impl FnOnce() -> c_i
     let Some(_call) = Call::begin() else {
         return join();
     };
-    let number = registry::joining(handle as usize);
+    let number = {
+        let _visit = Visit::begin();
+        registry::joining(handle as usize)
+    };
     let result = join();
     if result == 0
         && let Some(number) = number
@@ -203,6 +208,7 @@ pub(crate) mod farewell {
     use std::sync::OnceLock;
 
     use crate::registry;
+    use crate::signals::Blocked;
 
     static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
@@ -231,6 +237,8 @@ pub(crate) mod farewell {
             unsafe { libc::pthread_setspecific(key, (left - 1) as *const c_void) };
             return;
         }
+        // A handler would find nobody here any more.
+        std::mem::forget(Blocked::begin());
         registry::finish();
     }
 }
