@@ -28,6 +28,7 @@ pub(crate) fn is_ready() -> bool {
 pub(crate) fn init() {
     match STATE.compare_exchange(NOT_YET, UNDER_WAY, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
+            real::find_all();
             shadow::init();
             cell::init();
             objects::init();
