@@ -94,10 +94,16 @@ fn main() {
     write(&out.join("racehound_rt.syms"), &format!("{{\n{list}}};\n"));
     let script = out.join("script");
     write(&script, &format!("{{\nglobal:\n{list}local: *;\n}};\n"));
+    // Only programs begin before their libraries.
+    let library = out.join("library.o");
+    run(tool("objcopy")
+        .arg("--remove-section=.preinit_array")
+        .arg("--remove-section=.rela.preinit_array")
+        .args([&object, &library]));
     run(Command::new(compiler())
         .args(["-shared", "-o"])
         .arg(out.join("libracehound_rt.so"))
-        .arg(&object)
+        .arg(&library)
         .args([
             "-Wl,-soname,libracehound_rt.so",
             "-Wl,-z,now",

@@ -5,7 +5,7 @@
 //! common that all of them held (a gate that lets only one of them in at a
 //! time), and that have not run in turn, means that threads in the right interleaving wait for each other.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::Context;
 use crate::objects::Held;
@@ -15,7 +15,6 @@ use crate::spin::Locked;
 use crate::thread::Thread;
 
 /// An order of two locks as a thread had it.
-#[derive(Clone)]
 struct Edge {
     to: u32,
     thread: u32,
@@ -30,7 +29,7 @@ struct Edge {
 struct Graph {
     edges: FxHashMap<u32, Vec<Edge>>,
     /// Circles that were reported, by their locks.
-    told: rustc_hash::FxHashSet<Vec<u32>>,
+    told: FxHashSet<Vec<u32>>,
 }
 
 static GRAPH: Locked<Option<Graph>> = Locked::new(None);
@@ -41,6 +40,10 @@ const WAYS: usize = 4;
 
 /// A circle that is looked for is not longer.
 const LONGEST: usize = 12;
+
+/// Edges that are looked at for a circle: where every lock is taken after every
+/// other, there are more ways than time.
+const EFFORT: usize = 4096;
 
 /// The thread is about to wait for a lock while it holds others.
 pub(crate) fn before_lock(thread: &mut Thread, object: Held, place: usize) {
@@ -106,17 +109,18 @@ pub(crate) fn forget(node: u32) {
 impl Graph {
     /// A circle through the newest edge of a lock that was not reported yet.
     fn circle(&mut self, from: u32) -> Option<Vec<Inversion>> {
-        let newest = self.edges.get(&from)?.last()?.clone();
+        let newest = self.edges.get(&from)?.last()?;
+        if !self.leads(newest.to, from) {
+            return None;
+        }
         let mut path = vec![(from, newest)];
-        if !self.extend(&mut path, from) {
+        let mut effort = EFFORT;
+        if !self.extend(&mut path, from, &mut effort) {
             return None;
         }
         let mut locks: Vec<u32> = path.iter().map(|(lock, _)| *lock).collect();
         locks.sort_unstable();
-        if !self.told.insert(locks) {
-            return None;
-        }
-        let inversion = |(from, edge): &(u32, Edge)| Inversion {
+        let inversion = |(from, edge): &(u32, &Edge)| Inversion {
             from: *from,
             to: edge.to,
             thread: edge.thread,
@@ -125,11 +129,38 @@ impl Graph {
         };
         // The oldest first: the newest closes the circle.
         path.rotate_left(1);
-        Some(path.iter().map(inversion).collect())
+        let circle = path.iter().map(inversion).collect();
+        self.told.insert(locks).then_some(circle)
+    }
+
+    /// Whether some way leads from one lock to another.
+    fn leads(&self, from: u32, to: u32) -> bool {
+        let mut seen = FxHashSet::default();
+        let mut open = vec![from];
+        while let Some(at) = open.pop() {
+            if at == to {
+                return true;
+            }
+            if seen.insert(at) {
+                open.extend(
+                    self.edges
+                        .get(&at)
+                        .into_iter()
+                        .flatten()
+                        .map(|edge| edge.to),
+                );
+            }
+        }
+        false
     }
 
     /// Goes on from the end of the path until it is back at its beginning.
-    fn extend(&self, path: &mut Vec<(u32, Edge)>, goal: u32) -> bool {
+    fn extend<'a>(
+        &'a self,
+        path: &mut Vec<(u32, &'a Edge)>,
+        goal: u32,
+        effort: &mut usize,
+    ) -> bool {
         let Some((_, last)) = path.last() else {
             return false;
         };
@@ -141,8 +172,12 @@ impl Graph {
             return false;
         }
         for edge in self.edges.get(&at).into_iter().flatten() {
-            path.push((at, edge.clone()));
-            if self.extend(path, goal) {
+            if *effort == 0 {
+                return false;
+            }
+            *effort -= 1;
+            path.push((at, edge));
+            if self.extend(path, goal, effort) {
                 return true;
             }
             path.pop();
@@ -152,7 +187,7 @@ impl Graph {
 }
 
 /// Whether different threads have taken part, with no gate in common.
-fn is_dangerous(path: &[(u32, Edge)]) -> bool {
+fn is_dangerous(path: &[(u32, &Edge)]) -> bool {
     let locks: Vec<u32> = path.iter().map(|(lock, _)| *lock).collect();
     path.iter().enumerate().all(|(i, (_, a))| {
         path[..i].iter().all(|(_, b)| {

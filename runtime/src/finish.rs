@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::detector::{self, Engine};
 use crate::report::Reporting;
-use crate::thread::Thread;
+use crate::thread::{Thread, Visit};
 use crate::{hooks, options, output, record, registry, report};
 
 static FINISHED: AtomicBool = AtomicBool::new(false);
@@ -41,10 +41,14 @@ pub(crate) fn conclude() -> bool {
     }
     let options = options::get();
     // Threads that still run may have something to show yet.
-    if options.atexit_sleep_ms > 0 && registry::others_run() {
+    let others_run = || {
+        let _visit = Visit::begin();
+        registry::others_run()
+    };
+    if options.atexit_sleep_ms > 0 && others_run() {
         std::thread::sleep(Duration::from_millis(options.atexit_sleep_ms as u64));
     }
-    let visit = crate::thread::Visit::begin();
+    let visit = Visit::begin();
     if options.report_thread_leaks && !registry::is_forked() {
         for (number, count) in registry::leaks() {
             report::thread_leak(number, count);

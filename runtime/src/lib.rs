@@ -9,13 +9,13 @@
 //! | [`entry`], [`abi`] | the functions that compilers and programs call by name |
 //! | [`interpose`], [`real`] | the C library's functions that we stand in for |
 //! | [`access`], [`rule`], [`bulk`], [`shadow_range`] | what becomes of an access |
-//! | [`shadow`], [`cell`], [`readers`], [`objects`], [`blocks`] | what is remembered, and where |
+//! | [`shadow`], [`cell`], [`readers`], [`objects`], [`blocks`], [`graves`] | what is remembered, and where |
 //! | [`stamp`], [`context`], [`frames`], [`locks`], [`sweep`] | how an access fits 28 bits |
 //! | [`sync`], [`deadlock`] | synchronisation: what threads know, which locks they hold |
 //! | [`thread`], [`registry`], [`signals`], [`tls`], [`stack`] | threads |
 //! | [`general`], [`record`] | events for other detectors and for traces |
 //! | [`report`], [`output`], [`hooks`], [`options`] | what is told, and how |
-//! | [`start`], [`finish`], [`memory`], [`spin`] | beginning, end and ground |
+//! | [`start`], `preinit`, [`finish`], [`fork`], [`memory`], [`spin`] | beginning, end, copies and ground |
 //!
 //! # Invariants
 //! * Nothing here allocates through the program's `malloc`: Rust's allocator is
@@ -43,8 +43,10 @@ mod deadlock;
 mod detector;
 mod entry;
 mod finish;
+mod fork;
 mod frames;
 mod general;
+mod graves;
 mod hooks;
 mod interpose;
 mod locks;
@@ -53,6 +55,11 @@ mod merge;
 mod objects;
 mod options;
 mod output;
+#[cfg(not(test))]
+mod own_heap;
+// Tests set up what they need themselves.
+#[cfg(not(test))]
+mod preinit;
 mod readers;
 mod real;
 mod record;
@@ -75,4 +82,4 @@ pub(crate) use start::{fatal, init, is_ready};
 
 #[cfg(not(test))]
 #[global_allocator]
-static HEAP: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static HEAP: own_heap::Heap = own_heap::Heap::new();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// Ends the process if there is none: nothing works without, and the message
 /// says what to look at.
 pub(crate) fn reserve(bytes: usize) -> *mut u8 {
-    match try_map(bytes, libc::PROT_READ | libc::PROT_WRITE) {
+    match try_reserve(bytes) {
         Some(at) => at,
         None => crate::fatal(&format!(
             "cannot reserve {bytes} bytes of address space; is it limited (ulimit -v)?"
@@ -26,6 +26,11 @@ pub(crate) fn reserve_zeroes(bytes: usize) -> *mut u8 {
             "cannot reserve {bytes} bytes of address space; is it limited (ulimit -v)?"
         )),
     }
+}
+
+/// The same as [`reserve`], if there is any.
+pub(crate) fn try_reserve(bytes: usize) -> Option<*mut u8> {
+    try_map(bytes, libc::PROT_READ | libc::PROT_WRITE)
 }
 
 fn try_map(bytes: usize, protection: i32) -> Option<*mut u8> {

@@ -56,6 +56,8 @@ pub(crate) struct Mutex {
     pub(crate) is_static: bool,
     /// The program says so: its destruction counts where others' does not.
     pub(crate) is_not_static: bool,
+    /// Who made it, if that was told.
+    pub(crate) first_use: Stamp,
     /// The last access by its users, before they gave it back.
     pub(crate) last_use: Stamp,
     /// Wrong use was reported; once is enough.
@@ -340,4 +342,15 @@ pub(crate) fn made(id: u32, made: Context) {
 /// The number of the object at an address, if a held cell has one.
 pub(crate) fn number_in(cell: &Cell, address: usize) -> Option<u32> {
     find(cell.header().sync.load(Ordering::Relaxed), address)
+}
+
+/// Calls `each` with the accesses that objects remember; nobody else is in the
+/// runtime.
+pub(crate) fn each_stamp(mut each: impl FnMut(&mut Stamp)) {
+    for number in 1..USED.load(Ordering::Relaxed) {
+        // SAFETY: nobody else touches objects meanwhile; those of none are zeroes.
+        let mutex = unsafe { &mut (*slot(number).state.get()).mutex };
+        each(&mut mutex.first_use);
+        each(&mut mutex.last_use);
+    }
 }

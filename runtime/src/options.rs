@@ -161,6 +161,8 @@ options! {
     force_seq_cst_atomics: bool = false;
     /// Ignore what interposed functions do to memory.
     ignore_interceptors_accesses: bool = false;
+    /// Ignore what libraries that are not instrumented have them do.
+    ignore_noninstrumented_modules: bool = false;
     /// Wait that long before the process ends, in milliseconds.
     atexit_sleep_ms: i32 = 1000;
     /// Abort instead of exiting.
@@ -179,7 +181,7 @@ options! {
 
 /// TSan's options that have no meaning here: there is no history to be sized, no
 /// symbolizer to be found, no memory to be flushed, nothing more to be said.
-const MEANINGLESS: [&str; 28] = [
+const MEANINGLESS: [&str; 29] = [
     "allow_addr2line",
     "die_after_fork",
     "print_module_map",
@@ -188,6 +190,7 @@ const MEANINGLESS: [&str; 28] = [
     "memory_limit_mb",
     "flush_memory_ms",
     "flush_symbolizer_ms",
+    "force_background_thread",
     "stop_on_start",
     "io_sync",
     "symbolize",

@@ -46,7 +46,8 @@ fn functions() -> impl Iterator<Item = &'static Function> {
     })
 }
 
-/// Finds the real function with that number, at its first call.
+/// Finds the real function with that number, if it is called before all were
+/// found.
 #[unsafe(no_mangle)]
 extern "C" fn __racehound_resolve(number: usize) -> usize {
     // SAFETY: called with numbers of the table.
@@ -114,6 +115,17 @@ fn find(function: &Function) -> *mut c_void {
         match function.version.is_null() {
             true => libc::dlsym(libc::RTLD_NEXT, function.name),
             false => libc::dlvsym(libc::RTLD_NEXT, function.name, function.version),
+        }
+    }
+}
+
+/// Finds all real functions that there are: the program may hold a lock of the
+/// loader's when it calls one for the first time.
+pub(crate) fn find_all() {
+    for function in functions() {
+        let real = find(function);
+        if !real.is_null() {
+            function.real.store(real as usize, Ordering::Relaxed);
         }
     }
 }

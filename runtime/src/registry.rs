@@ -82,7 +82,9 @@ impl std::ops::DerefMut for All {
     }
 }
 
-/// All threads.
+/// All threads. Like every lock of the runtime this one is held inside of it
+/// only, or with signals blocked: a handler that came meanwhile could come to
+/// want it, too.
 pub(crate) fn all() -> All {
     let mut guard = REGISTRY.lock();
     guard.get_or_insert_default();
@@ -157,6 +159,14 @@ impl Registry {
 
     pub(crate) fn by_handle(&self, handle: usize) -> Option<u32> {
         self.by_handle.get(&handle).copied()
+    }
+
+    /// The thread's handle is not its own any more; it may be another's already.
+    fn forget_handle(&mut self, number: u32) {
+        let handle = self.threads[number as usize].handle;
+        if self.by_handle(handle) == Some(number) {
+            self.by_handle.remove(&handle);
+        }
     }
 
     fn retire(&mut self, number: u32) {
@@ -257,7 +267,7 @@ fn register(number: u32, handle: usize, os_id: i32, stack: &std::ops::Range<usiz
     info.stack = (stack.start, stack.end);
     // The C library keeps the thread's own data at the end of its stack.
     let tls_end = handle + crate::stack::DESCRIPTOR;
-    if number != 0 && stack.contains(&handle) {
+    if number == 0 || stack.contains(&handle) {
         info.tls = crate::stack::tls_start()..tls_end;
     }
 }
@@ -298,6 +308,8 @@ pub(crate) fn finish() {
         if thread.is_null() {
             return;
         }
+        // Whoever wants everybody out waits until it is no longer counted.
+        let _visit = Visit::begin();
         // What ends is what the processor's thread began as; a fiber that it is
         // on rests.
         let home = (*hot).home;
@@ -342,8 +354,7 @@ fn ended(mut thread: Box<Thread>) {
     info.thread = 0;
     info.last = Some(Box::new(thread.clock.clone()));
     if info.detached {
-        let handle = info.handle;
-        all.by_handle.remove(&handle);
+        all.forget_handle(number);
         all.retire(number);
     }
 }
@@ -359,8 +370,7 @@ pub(crate) fn joined(visit: &Visit, number: u32) {
     let thread = visit.thread();
     let last = {
         let mut all = all();
-        let handle = all.threads[number as usize].handle;
-        all.by_handle.remove(&handle);
+        all.forget_handle(number);
         let info = &mut all.threads[number as usize];
         info.joined = true;
         info.joined_at = tick();
@@ -382,7 +392,7 @@ pub(crate) fn detach(handle: usize) {
     };
     all.threads[number as usize].detached = true;
     if all.threads[number as usize].finished {
-        all.by_handle.remove(&handle);
+        all.forget_handle(number);
         all.retire(number);
     }
 }
@@ -418,7 +428,9 @@ pub(crate) fn info(number: u32) -> Option<Info> {
 /// its end, that is thread-local storage.
 pub(crate) fn whose_stack(address: usize) -> Option<(u32, bool)> {
     let all = all();
-    let of = |info: &&Info| (info.stack.0..info.stack.1).contains(&address);
+    let of = |info: &&Info| {
+        (info.stack.0..info.stack.1).contains(&address) || info.tls.contains(&address)
+    };
     let info = all.threads.iter().rev().find(of)?;
     Some((info.number, info.tls.contains(&address)))
 }

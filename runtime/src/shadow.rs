@@ -108,6 +108,35 @@ fn grow(address: usize) -> *mut u8 {
     base
 }
 
+/// Whether the memory around an address has shadow of its own: if not, it has no
+/// past.
+pub(crate) fn is_backed(address: usize) -> bool {
+    table()[address >> CHUNK_BITS].load(Ordering::Relaxed) != NOTHING.load(Ordering::Relaxed)
+}
+
+/// Gives the memory around an address shadow of its own, if there is room for
+/// it: a program may have taken all that there is.
+pub(crate) fn prepare(address: usize) -> bool {
+    if is_backed(address) {
+        return true;
+    }
+    let Some(base) = memory::try_reserve(CHUNK_SHADOW) else {
+        return false;
+    };
+    let entry = &table()[address >> CHUNK_BITS];
+    GROWING.lock();
+    let first = !is_backed(address);
+    if first {
+        entry.store(base, Ordering::Release);
+    }
+    GROWING.unlock();
+    if !first {
+        // SAFETY: nobody has seen it.
+        unsafe { memory::release(base, CHUNK_SHADOW) };
+    }
+    true
+}
+
 /// The chunks with memory of their own, for [`sweep`](crate::sweep): where their
 /// shadow is, and how long.
 pub(crate) fn chunks() -> impl Iterator<Item = (usize, *mut u8)> {

@@ -35,6 +35,10 @@ fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
     if size >= LARGE {
         return fill_large(thread, address, size);
     }
+    let nothing_there = !shadow::is_backed(address) && !shadow::is_backed(last);
+    if stamp.is_none() && nothing_there {
+        return;
+    }
     let half = match stamp {
         Stamp::NONE => Half::NONE,
         stamp => Half::new(stamp, 15),
@@ -141,9 +145,11 @@ fn fill_large(thread: &mut Thread, address: usize, size: usize) {
         // Not across the border of two chunks of shadow.
         let chunk_end = (at >> 32 << 32) + (1 << 32);
         let until = end.min(chunk_end);
-        let from = std::ptr::from_ref(shadow::group(at)).cast_mut().cast();
-        // SAFETY: shadow of memory that has no past any more.
-        unsafe { memory::forget(from, (until - at) * 2) };
+        if shadow::is_backed(at) {
+            let from = std::ptr::from_ref(shadow::group(at)).cast_mut().cast();
+            // SAFETY: shadow of memory that has no past any more.
+            unsafe { memory::forget(from, (until - at) * 2) };
+        }
         at = until;
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::context::Context;
 use crate::report::{self, Kind};
-use crate::thread::{self, Visit};
+use crate::thread::{self, Inside, Visit};
 use crate::tls::hot;
 use crate::{options, sync};
 
@@ -189,13 +189,21 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, o
         let known = !(*hot).thread.is_null() && (*hot).busy == 0;
         // The thread may be in the middle of entering a function, or of a call
         // into a function of ours.
-        let (top, caller, function) = ((*hot).top, (*hot).caller, (*hot).function);
+        let (caller, function) = ((*hot).caller, (*hot).function);
+        let mut outside = None;
         if known {
-            (*hot).top = top.add(1);
-            (*top).context = u64::from(Context::ROOT.0);
             let visit = Visit::begin();
+            let thread = visit.thread();
+            // What the thread ignores where it was interrupted is looked at in
+            // the handler.
+            let ignores = (
+                std::mem::take(&mut thread.ignore),
+                std::mem::take(&mut thread.ignore_sync),
+            );
+            thread.publish_ignore();
             sync::take(&visit, edge(signal), 0);
-            visit.thread().signals.handling += u32::from(!own);
+            thread.signals.handling += u32::from(!own);
+            outside = Some((Inside::begin(Context::ROOT), ignores));
         }
         let errno = libc::__errno_location();
         let before = errno.read();
@@ -207,9 +215,13 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, o
             let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
             handler(signal);
         }
-        if known {
+        if let Some((inside, ignores)) = outside {
             let visit = Visit::begin();
-            visit.thread().signals.handling -= u32::from(!own);
+            let thread = visit.thread();
+            (thread.ignore, thread.ignore_sync) = ignores;
+            thread.publish_ignore();
+            thread.signals.handling -= u32::from(!own);
+            drop(inside);
             let options = options::get();
             if !own
                 && errno.read() != before
@@ -219,12 +231,9 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, o
             {
                 // The place behind the first instruction, as for a return
                 // address.
-                (*hot).top = top;
                 let place = visit.thread().context(handler + 1);
                 report::in_handler(Kind::ErrnoInHandler, place, Some(signal));
             }
-            drop(visit);
-            (*hot).top = top;
         }
         (*hot).caller = caller;
         (*hot).function = function;
@@ -232,20 +241,49 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, o
     }
 }
 
+/// While it lasts, no signal comes to the thread; and none to a thread that it
+/// makes meanwhile, until that [`unblock`]s them.
+pub(crate) struct Blocked {
+    before: libc::sigset_t,
+}
+
+impl Blocked {
+    pub(crate) fn begin() -> Self {
+        // SAFETY: sets of signals.
+        unsafe {
+            let mut all = std::mem::zeroed();
+            let mut before = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+            Self { before }
+        }
+    }
+
+    /// The signals that were blocked before.
+    pub(crate) fn before(&self) -> libc::sigset_t {
+        self.before
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        unblock(&self.before);
+    }
+}
+
+/// Lets signals come again, but for some.
+pub(crate) fn unblock(but: &libc::sigset_t) {
+    // SAFETY: a set of signals.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, but, std::ptr::null_mut()) };
+}
+
 impl Signals {
     /// Takes over signals that wait for another one, which the processor's
     /// thread was until now.
     #[cold]
     pub(crate) fn take_over(&mut self, other: &mut Self) {
-        // SAFETY: no signal may come while the lists change.
-        unsafe {
-            let mut all = std::mem::zeroed();
-            let mut old = std::mem::zeroed();
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
-            self.waiting.append(&mut other.waiting);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
-        }
+        let _blocked = Blocked::begin();
+        self.waiting.append(&mut other.waiting);
     }
 
     /// Room for signals that wait.

@@ -55,7 +55,8 @@ pub(crate) fn pause(rounds: &mut u32) {
     match *rounds {
         0..50 => std::hint::spin_loop(),
         // SAFETY: has no preconditions.
-        50..1000 => _ = unsafe { libc::sched_yield() },
+        50..70 => _ = unsafe { libc::sched_yield() },
+        // Where many wait, the one they wait for needs the processor.
         _ => std::thread::sleep(std::time::Duration::from_micros(100)),
     }
 }

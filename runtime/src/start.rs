@@ -2,10 +2,14 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::abi::{caller, is_off, with_caller};
+use crate::interpose::libraries;
+use crate::interpose::threads::farewell;
 use crate::spin::pause;
+use crate::thread::Visit;
 use crate::{
-    cell, detector, entry, finish, hooks, memory, objects, options, readers, real, record, shadow,
-    sweep,
+    cell, detector, entry, finish, fork, hooks, memory, objects, options, readers, real, record,
+    shadow, sweep,
 };
 
 const NOT_YET: u8 = 0;
@@ -24,6 +28,7 @@ pub(crate) fn is_ready() -> bool {
 pub(crate) fn init() {
     match STATE.compare_exchange(NOT_YET, UNDER_WAY, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
+            real::find_all();
             shadow::init();
             cell::init();
             objects::init();
@@ -36,6 +41,8 @@ pub(crate) fn init() {
             record::init();
             STATE.store(DONE, Ordering::Release);
             finish::prepare();
+            fork::prepare();
+            libraries::refresh();
             hooks::on_initialize();
         }
         Err(DONE) => {}
@@ -73,12 +80,18 @@ fn patch_to_return(function: usize) {
     }
 }
 
-/// `__tsan_init` of the ABI: every instrumented module calls it first.
-#[unsafe(no_mangle)]
-pub extern "C" fn __tsan_init() {
-    drop(crate::thread::Visit::begin());
+with_caller! {
+    fn __tsan_init => module_begins;
+}
+
+/// Every instrumented module calls it first, for each of its sources.
+unsafe extern "C" fn module_begins() {
+    let visit = Visit::begin();
     // The main thread may end by itself, too.
-    crate::interpose::threads::farewell::prepare();
+    farewell::prepare();
+    if !is_off() {
+        libraries::begins(&visit, caller());
+    }
 }
 
 /// Ends the process for want of something without which nothing works.

@@ -12,9 +12,9 @@ use crate::memory::PAGE;
 use crate::shadow::{self, Word};
 use crate::spin::{Spin, pause};
 use crate::stamp::{self, LEASES};
-use crate::thread::PAUSED;
+use crate::thread::{PAUSED, Thread};
 use crate::tls::{Hot, hot};
-use crate::{cell, readers, registry};
+use crate::{cell, objects, readers, registry};
 
 /// One at a time.
 static TURN: Spin = Spin::new();
@@ -113,9 +113,10 @@ pub(crate) fn now() {
         sets: false,
     };
     registry::each_thread(|thread| {
-        live.mark(thread.stamp);
+        live.mark_thread(thread);
         thread.forget_steps();
     });
+    objects::each_stamp(|stamp| live.mark(*stamp));
     for (_, base) in shadow::chunks() {
         each_resident_page(base, shadow::CHUNK_LENGTH, |page| live.mark_page(page));
     }
@@ -148,6 +149,11 @@ impl Live {
             let lease = part.stamp().lease();
             self.leases[lease / 64] |= 1 << (lease % 64);
         }
+    }
+
+    fn mark_thread(&mut self, thread: &Thread) {
+        self.mark(thread.stamp);
+        self.mark(thread.graves.stamp());
     }
 
     fn mark_page(&mut self, page: &[u64]) {
@@ -211,11 +217,12 @@ fn forget_everything() {
             }
         });
     }
+    objects::each_stamp(|stamp| *stamp = stamp::Stamp::NONE);
     readers::clear();
     let mut live = Live {
         leases: vec![0; LEASES / 64],
         sets: false,
     };
-    registry::each_thread(|thread| live.mark(thread.stamp));
+    registry::each_thread(|thread| live.mark_thread(thread));
     stamp::reclaim(&live.leases);
 }

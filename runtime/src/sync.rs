@@ -13,6 +13,7 @@ use crate::deadlock;
 use crate::objects::{self, Held};
 use crate::record;
 use crate::report::{self, Misuse};
+use crate::stamp::Stamp;
 use crate::thread::Visit;
 
 /// What is said of a lock when it is made or used.
@@ -37,6 +38,7 @@ pub(crate) fn create(visit: &Visit, address: usize, traits: Traits, place: usize
     }
     let mut object = objects::at(thread, address, place);
     object.mutex.recursive = traits.recursive;
+    object.mutex.first_use = thread.stamp(visit.hot(), place);
     object.made = thread.context(place);
     objects::made(object.id, object.made);
 }
@@ -67,24 +69,36 @@ pub(crate) fn destroy(visit: &Visit, address: usize, place: usize) {
         report::misuse(thread, Misuse::DestroyLocked, id.0, place, mutex.taken);
     }
     // Whoever used the lock last must be known to have finished with it.
-    let last = mutex.last_use;
-    if !last.is_none() && !thread.knows(last) && !thread.made(last) && thread.ignore == 0 {
-        let now = thread.stamp(visit.hot(), place);
-        report::race(
-            thread,
-            report::Race {
-                address,
-                access_address: address,
-                access_size: 1,
-                now: (now, AccessKind::Write),
-                before: (last, AccessKind::AtomicRead),
-                before_bytes: (address, 1),
-                racing: 1,
-                reason: racehound_detect::Reason::Unordered,
-            },
-        );
-    }
+    let last = (mutex.last_use, AccessKind::AtomicRead);
+    must_be_over(visit, address, last, AccessKind::Write, place);
     objects::forget(thread, address);
+}
+
+/// Reports an earlier use of a lock that is not known to be over, now that the
+/// thread uses it.
+fn must_be_over(
+    visit: &Visit,
+    address: usize,
+    before: (Stamp, AccessKind),
+    now: AccessKind,
+    place: usize,
+) {
+    let thread = visit.thread();
+    let over = |stamp: Stamp| stamp.is_none() || thread.made(stamp) || thread.knows(stamp);
+    if over(before.0) || thread.ignore != 0 {
+        return;
+    }
+    let race = report::Race {
+        address,
+        access_address: address,
+        access_size: 1,
+        now: (thread.stamp(visit.hot(), place), now),
+        before,
+        before_bytes: (address, 1),
+        racing: 1,
+        reason: racehound_detect::Reason::Unordered,
+    };
+    report::race(thread, race);
 }
 
 /// The thread is about to wait for a lock.
@@ -134,6 +148,15 @@ pub(crate) fn acquired(visit: &Visit, address: usize, mode: Mode, traits: Traits
     }
     let taken = thread.context_of(visit.hot(), place);
     let mut object = objects::at(thread, address, place);
+    // Whoever made it must be known to have finished; if not, once is enough.
+    let first = object.mutex.first_use;
+    if !first.is_none() && !thread.made(first) && !thread.knows(first) {
+        object.mutex.first_use = Stamp::NONE;
+        drop(object);
+        let made = (first, AccessKind::Write);
+        must_be_over(visit, address, made, AccessKind::AtomicRead, place);
+        object = objects::at(thread, address, place);
+    }
     let mut misuse = None;
     let me = thread.number + 1;
     object.mutex.recursive |= traits.recursive;

@@ -9,6 +9,7 @@ use racehound_trace::ThreadId;
 use crate::cell::Spare;
 use crate::context::{self, Context};
 use crate::frames::{self, Frames};
+use crate::graves::Graves;
 use crate::locks::Held;
 use crate::merge::{Merges, PARTS};
 use crate::readers::Steps;
@@ -58,6 +59,8 @@ pub(crate) struct Thread {
     pub(crate) merges: Merges,
     /// Its stack.
     pub(crate) extent: std::ops::Range<usize>,
+    /// The blocks that it has freed.
+    pub(crate) graves: Graves,
     /// Signals and handlers.
     pub(crate) signals: crate::signals::Signals,
     pub(crate) targets: crate::interpose::jumps::Targets,
@@ -104,6 +107,7 @@ impl Thread {
             steps: Some(Steps::default()),
             merges: Merges::default(),
             extent: 0..0,
+            graves: Graves::default(),
             signals: crate::signals::Signals::default(),
             targets: crate::interpose::jumps::Targets::default(),
             abandoned: Vec::new(),
@@ -493,6 +497,40 @@ pub(crate) fn pop_call() {
     let hot = hot();
     // SAFETY: as above.
     unsafe { (*hot).top = (*hot).top.sub(1) };
+}
+
+/// While it lasts, the thread's calls are those of a context that is not its own:
+/// of the moment at which what it does now was asked for.
+pub(crate) struct Inside {
+    top: *mut frames::Frame,
+}
+
+impl Inside {
+    pub(crate) fn begin(context: Context) -> Self {
+        let hot = hot();
+        // SAFETY: our own block and frames; without a thread there are none.
+        unsafe {
+            let top = (*hot).top;
+            if !top.is_null() {
+                let context = u64::from(context.0.max(Context::ROOT.0));
+                top.write(frames::Frame { caller: 0, context });
+                (*hot).top = top.add(1);
+            }
+            Self { top }
+        }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        let hot = hot();
+        // SAFETY: as above; the thread may have ended meanwhile.
+        unsafe {
+            if !(*hot).top.is_null() && !self.top.is_null() {
+                (*hot).top = self.top;
+            }
+        }
+    }
 }
 
 /// The current thread, if it is known.

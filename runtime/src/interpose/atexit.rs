@@ -1,10 +1,12 @@
-//! What is to be done at the end: it knows what was known when it was asked for.
+//! What is to be done at the end: it knows what was known when it was asked for,
+//! and in stacks it is called from where that was.
 
 use std::ffi::{c_int, c_void};
 
 use super::{Call, interpose};
+use crate::context::Context;
 use crate::objects;
-use crate::thread::Visit;
+use crate::thread::{Inside, Visit};
 
 mod real {
     use std::ffi::{c_int, c_void};
@@ -40,6 +42,11 @@ enum Function {
     OnExit(OnExit, *mut c_void),
 }
 
+struct Registered {
+    function: Function,
+    asked_for: Context,
+}
+
 /// Registers a function; its address in memory stands for what it is to know.
 unsafe fn registers(
     call: &Call,
@@ -47,8 +54,12 @@ unsafe fn registers(
     real: impl FnOnce(*mut c_void) -> c_int,
 ) -> c_int {
     let boxed = {
-        let _visit = Visit::begin();
-        Box::into_raw(Box::new(function))
+        let visit = Visit::begin();
+        let asked_for = visit.thread().context(0);
+        Box::into_raw(Box::new(Registered {
+            function,
+            asked_for,
+        }))
     };
     call.hands_on(boxed as usize);
     let result = real(boxed.cast());
@@ -59,7 +70,7 @@ unsafe fn registers(
     result
 }
 
-unsafe fn unbox(boxed: *mut Function) -> Function {
+unsafe fn unbox(boxed: *mut Registered) -> Registered {
     let visit = Visit::begin();
     objects::forget(visit.thread(), boxed as usize);
     // SAFETY: made above, and the caller's alone.
@@ -72,12 +83,57 @@ unsafe extern "C" fn handle(boxed: *mut c_void, status: c_int) {
     }
     // SAFETY: what the program asked for, once.
     unsafe {
-        match unbox(boxed.cast()) {
-            Function::Plain(function) => function(),
-            Function::Handler(function, argument) => function(argument, status),
-            Function::OnExit(function, argument) => function(status, argument),
+        let Registered {
+            function,
+            asked_for,
+        } = unbox(boxed.cast());
+        let inside = Inside::begin(asked_for);
+        match function {
+            Function::Plain(function) => at_exit_callback_installed_at(function),
+            Function::Handler(function, argument) => {
+                cxa_at_exit_callback_installed_at(function, argument, status);
+            }
+            Function::OnExit(function, argument) => {
+                on_exit_callback_installed_at(function, argument, status);
+            }
         }
+        drop(inside);
     }
+}
+
+// These show in stacks, under the names that TSan's have. What comes after the
+// call keeps it from being the last, which would leave no trace.
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+unsafe extern "C" fn at_exit_callback_installed_at(function: Plain) {
+    // SAFETY: what the program asked for.
+    unsafe { function() };
+    std::hint::black_box(());
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+unsafe extern "C" fn cxa_at_exit_callback_installed_at(
+    function: Handler,
+    argument: *mut c_void,
+    status: c_int,
+) {
+    // SAFETY: what the program asked for.
+    unsafe { function(argument, status) };
+    std::hint::black_box(());
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+unsafe extern "C" fn on_exit_callback_installed_at(
+    function: OnExit,
+    argument: *mut c_void,
+    status: c_int,
+) {
+    // SAFETY: what the program asked for.
+    unsafe { function(status, argument) };
+    std::hint::black_box(());
 }
 
 unsafe extern "C" fn handle_on_exit(status: c_int, boxed: *mut c_void) {

@@ -82,6 +82,7 @@ interpose! {
 
     fn thrd_detach(handle: libc::pthread_t) -> c_int {
         if Call::begin().is_some() {
+            let _visit = Visit::begin();
             registry::detach(handle as usize);
         }
         real::thrd_detach(handle)

@@ -19,6 +19,7 @@ pub(super) unsafe fn wait(
     let Some(call) = Call::begin() else {
         return real();
     };
+    call.reads(condition, 1);
     let place = call.place;
     let mut back = Back {
         condition: condition as usize,
@@ -125,6 +126,7 @@ interpose! {
 
     fn pthread_cond_signal(condition: *mut Condition) -> c_int {
         if let Some(call) = Call::begin() {
+            call.reads(condition, 1);
             sync::notify(&Visit::begin(), condition as usize, false, call.place);
         }
         libc::pthread_cond_signal(condition)
@@ -132,6 +134,7 @@ interpose! {
 
     fn pthread_cond_broadcast(condition: *mut Condition) -> c_int {
         if let Some(call) = Call::begin() {
+            call.reads(condition, 1);
             sync::notify(&Visit::begin(), condition as usize, true, call.place);
         }
         libc::pthread_cond_broadcast(condition)

@@ -1,4 +1,5 @@
-//! The heap: blocks come without a past and go with a last write.
+//! The heap: blocks come without a past and go with a last write that nobody
+//! knows of, see [`graves`](crate::graves).
 //!
 //! The C library allocates; we only watch. What it does to the memory between a
 //! free and the next allocation is its own business, so a new block forgets all.
@@ -23,13 +24,16 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     if block.is_null() {
         return;
     }
+    if call.is_loaders() {
+        return forget(block, size);
+    }
     signals::unsafe_call(call.place);
     let visit = Visit::begin();
     let thread = visit.thread();
     let context = thread.context_of(visit.hot(), call.place);
     let whose = thread.context_in(context, blocks::place_of(thread.number));
     blocks::insert(block as usize, size, whose);
-    if thread.ignore != 0 || size >= MARKED {
+    if thread.ignore != 0 || call.ignored || size >= MARKED {
         shadow_range::forget(thread, block as usize, size);
     } else {
         let stamp = thread.stamp(visit.hot(), call.place);
@@ -40,7 +44,19 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     sanitizer::allocated(block, size);
 }
 
+/// The dynamic loader has a new block, or frees one.
+#[cold]
+fn forget(block: *mut c_void, size: usize) {
+    let visit = Visit::begin();
+    blocks::freed(block as usize);
+    shadow_range::forget(visit.thread(), block as usize, size);
+}
+
 fn freeing(call: &Call, block: *mut c_void) {
+    if call.is_loaders() {
+        // SAFETY: a block, or the C library would fail over it.
+        return forget(block, unsafe { libc::malloc_usable_size(block) });
+    }
     signals::unsafe_call(call.place);
     sanitizer::freeing(block);
     let Some(size) = blocks::size(block as usize) else {
@@ -49,20 +65,21 @@ fn freeing(call: &Call, block: *mut c_void) {
     blocks::freed(block as usize);
     let visit = Visit::begin();
     let thread = visit.thread();
-    let looked_at = size.min(1 << 20);
-    detector::last_write(
-        &visit,
-        &Access {
+    if !call.ignored {
+        let last_write = Access {
             address: block as usize,
-            size: looked_at,
+            size: size.min(1 << 20),
             kind: AccessKind::Write,
             place: call.place,
-        },
-    );
-    let stamp = thread.stamp(visit.hot(), call.place);
-    match size < MARKED && thread.ignore == 0 {
-        true => shadow_range::written(thread, block as usize, size, stamp),
-        false => shadow_range::forget(thread, block as usize, size),
+        };
+        detector::last_write(&visit, &last_write);
+    }
+    if size < MARKED && thread.ignore == 0 && !call.ignored {
+        let context = thread.context_of(visit.hot(), call.place);
+        let stamp = thread.graves.stamp_of(thread.number, context);
+        shadow_range::written(thread, block as usize, size, stamp);
+    } else {
+        shadow_range::forget(thread, block as usize, size);
     }
     record::free(thread, block as usize, size, call.place);
     for lock in std::mem::take(&mut thread.abandoned) {

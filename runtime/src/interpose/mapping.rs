@@ -51,14 +51,27 @@ fn forget(address: usize, size: usize) {
 }
 
 fn maps(size: usize, real: impl FnOnce() -> *mut c_void) -> *mut c_void {
-    let Some(_call) = Call::begin() else {
+    let Some(call) = Call::begin() else {
         return real();
     };
     let at = real();
     if at != libc::MAP_FAILED {
         forget(at as usize, size);
+        mark(&call, at as usize, size);
     }
     at
+}
+
+/// Marks the beginning of new memory as written by who made it, as that of a
+/// block of the heap is: whoever gets hold of it without synchronisation is told.
+fn mark(call: &Call, at: usize, size: usize) {
+    let _errno = Errno::keep();
+    let visit = Visit::begin();
+    let thread = visit.thread();
+    if thread.ignore == 0 && !call.ignored && shadow::prepare(at) {
+        let stamp = thread.stamp(visit.hot(), call.place);
+        shadow_range::written(thread, at, size.min(PAGE), stamp);
+    }
 }
 
 /// Shared memory that is attached, and its size: who detaches it does not say.

@@ -39,6 +39,8 @@ mod real {
         ) -> isize;
         pub(super) fn getrandom(to: *mut c_void, size: usize, flags: u32) -> isize;
         pub(super) fn getentropy(to: *mut c_void, size: usize) -> c_int;
+        pub(super) fn strerror_r(error: c_int, to: *mut c_char, room: usize) -> *mut c_char;
+        pub(super) fn __xpg_strerror_r(error: c_int, to: *mut c_char, room: usize) -> c_int;
     }
 }
 
@@ -209,6 +211,29 @@ interpose! {
         let result = real::getentropy(to, size);
         if result == 0 && let Some(call) = Call::begin() {
             call.writes(to, size);
+        }
+        result
+    }
+
+    /// Most texts are not copied: then the room is left alone.
+    fn strerror_r(error: c_int, to: *mut c_char, room: usize) -> *mut c_char {
+        let Some(call) = Call::begin() else {
+            return real::strerror_r(error, to, room);
+        };
+        let text = real::strerror_r(error, to, room);
+        if text == to {
+            call.writes_text(to);
+        }
+        text
+    }
+
+    fn __xpg_strerror_r(error: c_int, to: *mut c_char, room: usize) -> c_int {
+        let Some(call) = Call::begin() else {
+            return real::__xpg_strerror_r(error, to, room);
+        };
+        let result = real::__xpg_strerror_r(error, to, room);
+        if room != 0 {
+            call.writes_text(to);
         }
         result
     }

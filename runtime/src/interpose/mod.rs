@@ -19,6 +19,7 @@ pub(crate) mod files;
 pub(crate) mod formats;
 pub(crate) mod heap;
 pub(crate) mod jumps;
+pub(crate) mod libraries;
 pub(crate) mod mapping;
 pub(crate) mod misc;
 pub(crate) mod mutex;
@@ -31,6 +32,7 @@ pub(crate) mod signals;
 pub(crate) mod sockets;
 pub(crate) mod streams;
 pub(crate) mod strings;
+pub(crate) mod system_calls;
 pub(crate) mod threads;
 pub(crate) mod times;
 pub(crate) mod wide;
@@ -66,6 +68,10 @@ pub(crate) use interpose;
 pub(crate) struct Call {
     /// The function, as a place in the program.
     pub(crate) place: usize,
+    /// Where it was called.
+    caller: usize,
+    /// What it does to memory is not looked at.
+    ignored: bool,
     /// Belongs to the current thread.
     _here: PhantomData<*mut ()>,
 }
@@ -77,7 +83,22 @@ impl Call {
     pub(crate) fn begin() -> Option<Self> {
         let hot = hot();
         // SAFETY: our own block.
-        let (caller, function) = unsafe {
+        let (caller, function) = unsafe { ((*hot).caller, (*hot).function) };
+        Self::new(caller, caller, function)
+    }
+
+    /// What the program does at a place itself, as if by a call that does not
+    /// show in stacks.
+    fn around(place: usize) -> Option<Self> {
+        const NOWHERE: usize = 0;
+        Self::new(place, NOWHERE, place)
+    }
+
+    #[inline]
+    fn new(caller: usize, shown: usize, place: usize) -> Option<Self> {
+        let hot = hot();
+        // SAFETY: our own block.
+        unsafe {
             if (*hot).busy != 0 {
                 return None;
             }
@@ -88,13 +109,20 @@ impl Call {
                 let _errno = Errno::keep();
                 drop(Visit::begin());
             }
-            ((*hot).caller, (*hot).function)
-        };
-        thread::push_call(caller);
+        }
+        thread::push_call(shown);
         Some(Self {
-            place: function,
+            place,
+            caller,
+            ignored: libraries::is_ignored(caller) || options::get().ignore_interceptors_accesses,
             _here: PhantomData,
         })
+    }
+
+    /// Whether the dynamic loader is the caller: what it allocates and frees is
+    /// its own, although in the program's name.
+    fn is_loaders(&self) -> bool {
+        libraries::loader().contains(&self.caller)
     }
 
     /// Looks at memory that the function reads on behalf of the program.
@@ -109,7 +137,7 @@ impl Call {
 
     fn access(&self, address: usize, size: usize, kind: AccessKind) {
         // The real function is the one to fail over such a pointer.
-        if size == 0 || address == 0 || options::get().ignore_interceptors_accesses {
+        if size == 0 || address == 0 || self.ignored {
             return;
         }
         let _errno = Errno::keep();

@@ -1,46 +1,76 @@
-//! Processes: forked, replaced.
+//! Processes: copied. See [`fork`](crate::fork); `fork` itself tells of itself.
 
 use std::ffi::{c_int, c_void};
 
 use super::{Call, interpose};
-use crate::sweep::Pause;
-use crate::thread::Visit;
-use crate::{record, registry, report};
+use crate::fork;
+
+type Start = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+mod real {
+    use std::ffi::{c_int, c_void};
+
+    unsafe extern "C" {
+        pub(super) fn clone(
+            start: super::Start,
+            stack: *mut c_void,
+            flags: c_int,
+            argument: *mut c_void,
+            parent_id: *mut libc::pid_t,
+            storage: *mut c_void,
+            child_id: *mut libc::pid_t,
+        ) -> c_int;
+        pub(super) fn _Fork() -> libc::pid_t;
+    }
+}
+
+/// What the child of `clone` is told.
+struct Beginning {
+    start: Start,
+    argument: *mut c_void,
+}
+
+unsafe extern "C" fn begin(beginning: *mut c_void) -> c_int {
+    fork::in_child();
+    // SAFETY: on the stack of `clone` below, of which the child has a copy.
+    let Beginning { start, argument } = unsafe { &*beginning.cast::<Beginning>() };
+    // SAFETY: what the program asked for.
+    unsafe { start(*argument) }
+}
 
 interpose! {
-    fn fork() -> libc::pid_t {
-        let Some(_call) = Call::begin() else {
-            return libc::fork();
-        };
-        let visit = Visit::begin();
-        record::before_fork(visit.thread());
-        // Nobody is in the runtime, so nobody holds anything of ours that the
-        // child would wait for.
-        let reporting = report::Reporting::begin();
-        let pause = Pause::begin();
-        let child = libc::fork();
-        drop(pause);
-        drop(reporting);
-        if child == 0 {
-            registry::only_me(visit.thread());
-            report::reset_count();
-            record::in_child();
-        }
-        child
-    }
-
     /// The child of `vfork` runs on the parent's stack and memory, which our
     /// bookkeeping cannot follow. A true fork does all that the standard promises.
     fn vfork() -> libc::pid_t {
-        fork()
+        libc::fork()
     }
 
-
-    fn dlclose(handle: *mut c_void) -> c_int {
-        let result = libc::dlclose(handle);
-        if Call::begin().is_some() {
-            report::modules_changed();
+    fn _Fork() -> libc::pid_t {
+        match Call::begin() {
+            Some(_call) => fork::around(|| real::_Fork()),
+            None => real::_Fork(),
         }
+    }
+
+    fn clone(
+        start: Start,
+        stack: *mut c_void,
+        flags: c_int,
+        argument: *mut c_void,
+        parent_id: *mut libc::pid_t,
+        storage: *mut c_void,
+        child_id: *mut libc::pid_t,
+    ) -> c_int {
+        // Whoever shares our memory is a thread that nobody has told us of.
+        let copies = flags & libc::CLONE_VM == 0;
+        let Some(_call) = Call::begin().filter(|_| copies) else {
+            return real::clone(start, stack, flags, argument, parent_id, storage, child_id);
+        };
+        let mut beginning = Beginning { start, argument };
+        let argument = (&raw mut beginning).cast();
+        fork::before();
+        let result = real::clone(begin, stack, flags, argument, parent_id, storage, child_id);
+        fork::in_parent();
         result
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
 use super::{Call, interpose};
+use crate::signals::{self, Blocked};
 use crate::thread::{Thread, Visit};
 use crate::{registry, shadow_range};
 
@@ -14,6 +15,8 @@ struct Beginning {
     thread: Box<Thread>,
     start: Start,
     argument: *mut c_void,
+    /// Signals that it does not want.
+    blocked: libc::sigset_t,
 }
 
 extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
@@ -23,6 +26,7 @@ extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
         thread,
         start,
         argument,
+        blocked,
     } = beginning;
     registry::begin(thread);
     {
@@ -31,6 +35,7 @@ extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
         shadow_range::forget_stack(&visit);
         farewell::prepare();
     }
+    signals::unblock(&blocked);
     // SAFETY: what the program asked for.
     unsafe { start(argument) }
 }
@@ -60,12 +65,15 @@ interpose! {
             libc::pthread_attr_getstacksize(attributes, &raw mut size);
             pthread_attr_getdetachstate(attributes, &raw mut detached);
         }
+        // A handler in the new thread must find it introduced.
+        let blocked = Blocked::begin();
         let beginning = {
             let visit = Visit::begin();
             let me = visit.thread();
             let made = me.context(call.place);
             let thread = registry::fork(me, made, size);
-            Box::new(Beginning { thread, start, argument })
+            let blocked = own_mask(attributes).unwrap_or_else(|| blocked.before());
+            Box::new(Beginning { thread, start, argument, blocked })
         };
         let number = beginning.thread.number;
         if detached == libc::PTHREAD_CREATE_DETACHED {
@@ -75,13 +83,18 @@ interpose! {
         // The program may look at the handle only after the call, but the new
         // thread may end before it.
         let mut new = ptr::null_mut::<c_void>() as libc::pthread_t;
-        let result = libc::pthread_create(&raw mut new, attributes, begin, raw.cast());
+        let result = {
+            // What the C library allocates and frees meanwhile is its own.
+            let _visit = Visit::begin();
+            libc::pthread_create(&raw mut new, attributes, begin, raw.cast())
+        };
         if result == 0 {
             registry::made(number, new as usize);
             handle.write(new);
         } else {
             registry::never_began(Box::from_raw(raw).thread);
         }
+        drop(blocked);
         result
     }
 
@@ -112,6 +125,7 @@ interpose! {
 
     fn pthread_detach(handle: libc::pthread_t) -> c_int {
         if Call::begin().is_some() {
+            let _visit = Visit::begin();
             registry::detach(handle as usize);
         }
         libc::pthread_detach(handle)
@@ -119,12 +133,33 @@ interpose! {
 
     fn pthread_setname_np(handle: libc::pthread_t, name: *const c_char) -> c_int {
         if Call::begin().is_some() {
+            let _visit = Visit::begin();
             let number = registry::joining(handle as usize);
             if let Some(number) = number {
                 registry::name(number, &CStr::from_ptr(name).to_string_lossy());
             }
         }
         libc::pthread_setname_np(handle, name)
+    }
+}
+
+/// The signals that a new thread is to block, if its attributes say.
+unsafe fn own_mask(attributes: *const libc::pthread_attr_t) -> Option<libc::sigset_t> {
+    type Ask = unsafe extern "C" fn(*const libc::pthread_attr_t, *mut libc::sigset_t) -> c_int;
+    if attributes.is_null() {
+        return None;
+    }
+    // SAFETY: a C string; a function of that name is of that type; the caller's
+    // attributes.
+    unsafe {
+        // The C library has it from version 2.32 on.
+        let ask = libc::dlsym(libc::RTLD_DEFAULT, c"pthread_attr_getsigmask_np".as_ptr());
+        if ask.is_null() {
+            return None;
+        }
+        let mut mask = std::mem::zeroed();
+        let ask = std::mem::transmute::<*mut c_void, Ask>(ask);
+        (ask(attributes, &raw mut mask) == 0).then_some(mask)
     }
 }
 
@@ -154,7 +189,10 @@ pub(super) unsafe fn joining(handle: libc::pthread_t, join: impl FnOnce() -> c_i
     let Some(_call) = Call::begin() else {
         return join();
     };
-    let number = registry::joining(handle as usize);
+    let number = {
+        let _visit = Visit::begin();
+        registry::joining(handle as usize)
+    };
     let result = join();
     if result == 0
         && let Some(number) = number
@@ -170,6 +208,7 @@ pub(crate) mod farewell {
     use std::sync::OnceLock;
 
     use crate::registry;
+    use crate::signals::Blocked;
 
     static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
@@ -198,6 +237,8 @@ pub(crate) mod farewell {
             unsafe { libc::pthread_setspecific(key, (left - 1) as *const c_void) };
             return;
         }
+        // A handler would find nobody here any more.
+        std::mem::forget(Blocked::begin());
         registry::finish();
     }
 }

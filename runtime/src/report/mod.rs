@@ -3,7 +3,7 @@
 
 mod finding;
 mod journal;
-mod modules;
+pub(crate) mod modules;
 mod suppress;
 mod symbols;
 mod text;
@@ -25,7 +25,7 @@ use crate::stamp::Stamp;
 use crate::thread::{self, Thread};
 use crate::{blocks, objects, options, output, real, registry};
 
-pub(crate) use suppress::Suppressions;
+pub(crate) use suppress::{Suppressions, glob};
 pub(crate) use symbols::{Line, Symbols};
 pub(crate) use text::render_stack;
 
@@ -309,6 +309,11 @@ impl std::ops::DerefMut for Reporting {
 pub(crate) const VPTR: usize = 1 << 63;
 
 impl Reporter {
+    /// The suppressions, read when they are first asked for.
+    pub(crate) fn suppressions(&mut self) -> &Suppressions {
+        self.suppressions.get_or_insert_with(Suppressions::load)
+    }
+
     /// The stack of a context, in words, without what lies outside of the
     /// program's own.
     pub(crate) fn stack(&mut self, context: Context) -> Vec<Line> {
@@ -323,7 +328,7 @@ impl Reporter {
                 .iter()
                 .position(|line| line.function.as_deref() == Some("main"));
             more.truncate(main.map_or(more.len(), |main| main + 1));
-            lines.extend(more);
+            lines.extend(more.into_iter().filter(|line| !is_ours(line)));
             // Around it is the C library, which may have tens of megabytes to
             // tell about itself.
             if main.is_some() {
@@ -413,20 +418,25 @@ impl Reporter {
             return;
         };
         let stack = self.stack(info.made);
-        let parent = info.parent;
         report.threads.push(ThreadInfo { info, stack });
-        if let Some(parent) = parent
-            && options::get().print_full_thread_history
-        {
-            self.add_thread(report, parent);
+    }
+
+    /// Adds who made the threads that play a part, and who made those.
+    fn add_makers(&mut self, report: &mut Report) {
+        let mut next = 0;
+        while let Some(thread) = report.threads.get(next) {
+            let parent = thread.info.parent;
+            if let Some(parent) = parent {
+                self.add_thread(report, parent);
+            }
+            next += 1;
         }
     }
 
     /// Tells it, unless it is suppressed.
     fn tell(&mut self, mut report: Report) {
         let options = options::get();
-        let suppressions = self.suppressions.get_or_insert_with(Suppressions::load);
-        if suppressions.apply(&report) {
+        if self.suppressions().apply(&report) {
             return;
         }
         let accesses = std::mem::take(&mut report.accesses);
@@ -450,6 +460,9 @@ impl Reporter {
             for lock in locks {
                 self.add_mutex(&mut report, lock.0);
             }
+        }
+        if options.print_full_thread_history {
+            self.add_makers(&mut report);
         }
         REPORTED.fetch_add(1, Ordering::Relaxed);
         if options.fail_on.includes(finding::status(report.kind)) {
@@ -490,6 +503,12 @@ fn lock_name(location: &Location, address: usize, made: &[Line]) -> String {
             Some(offset) => format!("{}+{offset}", finding::name(location, address)),
         },
     }
+}
+
+/// Whether a line is of the runtime itself: from where it calls the program back.
+fn is_ours(line: &Line) -> bool {
+    let function = line.function.as_deref();
+    function.is_some_and(|name| name.starts_with(concat!(env!("CARGO_CRATE_NAME"), "::")))
 }
 
 fn holds(set: LocksId) -> Vec<(u32, Mode)> {
@@ -696,7 +715,6 @@ pub(crate) fn thread_leak(number: u32, count: usize) {
     let mut report = Report::new(Kind::ThreadLeak);
     report.count = count;
     reporter.add_thread(&mut report, number);
-    report.threads.truncate(1);
     reporter.tell(report);
 }
 

@@ -1,6 +1,7 @@
 //! The program's modules as they are loaded now.
 
 use std::ffi::{CStr, OsStr, c_int, c_void};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -14,6 +15,8 @@ pub(crate) struct Module {
     pub(crate) bias: usize,
     segments: Vec<(usize, usize)>,
     pub(crate) build_id: Vec<u8>,
+    /// The names that it defines and uses, one after the other.
+    names: (usize, usize),
 }
 
 impl Module {
@@ -21,6 +24,21 @@ impl Module {
         self.segments
             .iter()
             .any(|&(start, end)| (start..end).contains(&address))
+    }
+
+    /// Where it is in memory.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = Range<usize>> {
+        self.segments.iter().map(|&(start, end)| start..end)
+    }
+
+    /// Whether the compiler has put calls of ours into it. The module must not
+    /// have been unloaded.
+    pub(crate) fn is_instrumented(&self) -> bool {
+        const ENTRY: &[u8] = b"\0__tsan_init\0";
+        let (start, size) = self.names;
+        // SAFETY: part of the module, of that size.
+        let names = unsafe { std::slice::from_raw_parts(start as *const u8, size) };
+        names.windows(ENTRY.len()).any(|part| part == ENTRY)
     }
 
     /// The file's name without directories.
@@ -60,6 +78,7 @@ unsafe extern "C" fn visit(
         bias,
         segments: Vec::new(),
         build_id: Vec::new(),
+        names: (std::ptr::dangling::<u8>() as usize, 0),
     };
     for header in headers {
         let start = bias.wrapping_add(header.p_vaddr as usize);
@@ -73,9 +92,45 @@ unsafe extern "C" fn visit(
                     module.build_id = id.to_vec();
                 }
             }
+            // SAFETY: loaded with the module, and relocated.
+            libc::PT_DYNAMIC => module.names = unsafe { names(start as *const Dynamic, bias) },
             _ => {}
         }
     }
     modules.push(module);
     0
+}
+
+/// An entry of a module's dynamic section.
+#[repr(C)]
+struct Dynamic {
+    tag: i64,
+    value: usize,
+}
+
+/// Where the names of a module with that dynamic section are, and their size.
+///
+/// # Safety
+/// The section ends with an entry that says so.
+unsafe fn names(mut at: *const Dynamic, bias: usize) -> (usize, usize) {
+    const END: i64 = 0;
+    const NAMES: i64 = 5;
+    const NAMES_SIZE: i64 = 10;
+    let (mut start, mut size) = (std::ptr::dangling::<u8>() as usize, 0);
+    // SAFETY: the caller's promise.
+    unsafe {
+        while (*at).tag != END {
+            match (*at).tag {
+                NAMES => start = (*at).value,
+                NAMES_SIZE => size = (*at).value,
+                _ => {}
+            }
+            at = at.add(1);
+        }
+    }
+    // The kernel's own module is not relocated: its entries are offsets.
+    match start < bias {
+        true => (bias + start, size),
+        false => (start, size),
+    }
 }

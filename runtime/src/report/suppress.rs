@@ -117,6 +117,12 @@ impl Suppressions {
         false
     }
 
+    /// The libraries whose calls are not looked at.
+    pub(crate) fn libraries(&self) -> Vec<String> {
+        let libraries = self.all.iter().filter(|s| s.kind == "called_from_lib");
+        libraries.map(|s| s.pattern.clone()).collect()
+    }
+
     /// What they have kept quiet.
     pub(crate) fn summary(&self) -> Option<String> {
         let used: Vec<_> = self.all.iter().filter(|s| s.hits.get() > 0).collect();
@@ -146,7 +152,7 @@ impl Suppression {
 
 /// Whether a pattern with `*`, `^` at its beginning and `$` at its end matches
 /// somewhere in a text.
-fn glob(pattern: &str, text: &str) -> bool {
+pub(crate) fn glob(pattern: &str, text: &str) -> bool {
     if text.is_empty() {
         return false;
     }

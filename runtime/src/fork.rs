@@ -1,0 +1,111 @@
+//! The process is copied, with one of its threads.
+//!
+//! Nobody is in the runtime meanwhile, so nobody holds anything of ours that
+//! the child would wait for; what threads need while they begin and end, outside
+//! of it, is held by us. Handlers that the program has registered for this
+//! moment run outside of that time, like any other code of its own: the C
+//! library calls ours last before the copy and first after it, because we were
+//! the first to register.
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+
+use crate::sweep::Pause;
+use crate::thread::Visit;
+use crate::tls::hot;
+use crate::{detector, record, registry, report};
+
+/// What is kept while the process is copied.
+struct Copying {
+    threads: registry::All,
+    pause: Pause,
+    visit: Visit,
+}
+
+struct Slot(UnsafeCell<Option<Copying>>);
+
+// SAFETY: only the one thread that has the pause touches it.
+unsafe impl Sync for Slot {}
+
+static SLOT: Slot = Slot(UnsafeCell::new(None));
+
+unsafe extern "C" {
+    fn __register_atfork(
+        before: extern "C" fn(),
+        in_parent: extern "C" fn(),
+        in_child: extern "C" fn(),
+        module: *mut c_void,
+    ) -> c_int;
+}
+
+/// Asks to be told of copies.
+pub(crate) fn prepare() {
+    // SAFETY: the handlers stay.
+    unsafe { __register_atfork(before, in_parent, in_child, std::ptr::null_mut()) };
+}
+
+/// The current thread is about to copy the process.
+pub(crate) extern "C" fn before() {
+    // SAFETY: our own block.
+    if detector::engine() == detector::Engine::Off || unsafe { (*hot()).gone() } {
+        return;
+    }
+    let visit = Visit::begin();
+    record::before_fork(visit.thread());
+    let pause = Pause::begin();
+    let copying = Copying {
+        threads: registry::all(),
+        pause,
+        visit,
+    };
+    // SAFETY: we have the pause.
+    unsafe { *SLOT.0.get() = Some(copying) };
+    #[cfg(not(test))]
+    crate::HEAP.close();
+}
+
+/// It has, or could not; and this is the process that there was before.
+pub(crate) extern "C" fn in_parent() {
+    if let Some((pause, visit)) = resume() {
+        drop(pause);
+        drop(visit);
+    }
+}
+
+/// It has, and this is the copy.
+pub(crate) extern "C" fn in_child() {
+    if let Some((pause, visit)) = resume() {
+        registry::only_me(visit.thread());
+        report::reset_count();
+        record::in_child();
+        drop(pause);
+        drop(visit);
+    }
+}
+
+/// What is left to be done, unless `before` did nothing.
+fn resume() -> Option<(Pause, Visit)> {
+    // SAFETY: who comes here has the pause.
+    let copying = unsafe { (*SLOT.0.get()).take() }?;
+    let Copying {
+        threads,
+        pause,
+        visit,
+    } = copying;
+    #[cfg(not(test))]
+    crate::HEAP.open();
+    drop(threads);
+    Some((pause, visit))
+}
+
+/// Copies the process by `real`, which the C library tells nobody of. What that
+/// returns is 0 in the child.
+pub(crate) fn around<R: PartialEq + From<u8>>(real: impl FnOnce() -> R) -> R {
+    before();
+    let result = real();
+    match result == R::from(0) {
+        true => in_child(),
+        false => in_parent(),
+    }
+    result
+}
