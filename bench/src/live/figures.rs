@@ -31,7 +31,7 @@ pub(super) struct Figures {
 }
 
 /// One program; a cost for each way, if it was to be had.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Measured {
     name: String,
     costs: Vec<Option<Cost>>,
@@ -81,13 +81,29 @@ impl Figures {
         self.programs.iter().filter_map(of).collect()
     }
 
+    /// How many programs there are, whatever is known of them.
+    pub(super) fn programs(&self) -> usize {
+        self.programs.len()
+    }
+
+    /// Only the programs that could be measured in all ways: means over different
+    /// programs are not to be compared.
+    fn complete(&self) -> Self {
+        let programs = self.programs.iter();
+        let complete = programs.filter(|program| program.costs.iter().all(Option::is_some));
+        Self {
+            ways: self.ways.clone(),
+            programs: complete.cloned().collect(),
+        }
+    }
+
     fn cost(&self, program: &Measured, way: Way) -> Option<Cost> {
         let index = self.ways.iter().position(|w| *w == way)?;
         program.costs[index]
     }
 
-    /// A row for each program, with the mean and the worst below: CPU time over
-    /// native; memory as it is.
+    /// A row for each program, with the mean and the worst of the complete ones
+    /// below: CPU time over native; memory as it is.
     pub(super) fn table(&self, quantity: Quantity) -> Table {
         let names = self.ways.iter().map(|way| way.name());
         let heads = ["program"].into_iter().chain(names);
@@ -102,16 +118,17 @@ impl Figures {
             let peer = peer.iter().find(|ratio| ratio.program == program.name);
             table.row(row.chain([shown(peer.map(|ratio| ratio.value))]));
         }
+        let complete = self.complete();
         type Summary = fn(&[Ratio]) -> Option<f64>;
         let largest: Summary = |ratios| worst(ratios).map(|ratio| ratio.value);
         for (name, summary) in [
             ("mean ÷ native", mean as Summary),
             ("worst ÷ native", largest),
         ] {
-            let ratios = |way: &Way| self.ratios(quantity, *way, Way::Native);
+            let ratios = |way: &Way| complete.ratios(quantity, *way, Way::Native);
             let cells = self.ways.iter().map(|way| shown(summary(&ratios(way))));
             let row = [name.to_owned()].into_iter().chain(cells);
-            let peer = self.ratios(quantity, Way::FASTTRACK, Way::ClangTsan);
+            let peer = complete.ratios(quantity, Way::FASTTRACK, Way::ClangTsan);
             table.row(row.chain([shown(summary(&peer))]));
         }
         table
@@ -224,7 +241,7 @@ pub(super) mod tests {
             "  program         native  fasttrack  clang-tsan  fasttrack ÷ clang-tsan",
             "  a               1.02 s       4.00        8.00                    0.50",
             "  b               2.05 s       1.00           –                       –",
-            "  mean ÷ native     1.00       2.00        8.00                    0.50",
+            "  mean ÷ native     1.00       4.00        8.00                    0.50",
             "  worst ÷ native    1.00       4.00        8.00                    0.50",
         ];
         let times = figures.table(Quantity::Cpu).render();

@@ -115,8 +115,19 @@ fn recording(figures: &Figures) -> Limit {
 }
 
 /// The limits as a table.
-pub(super) fn table(limits: &[Limit]) -> Table {
-    let mut table = Table::new(["", "", "at most", "measured", "", "worst program"]);
+///
+/// A program that could not be measured may be the worst of all: how many were is
+/// told beside the `programs` there are.
+pub(super) fn table(limits: &[Limit], programs: usize) -> Table {
+    let mut table = Table::new([
+        "",
+        "",
+        "at most",
+        "measured",
+        "",
+        "programs",
+        "worst program",
+    ]);
     for limit in limits {
         let worst = worst(&limit.programs);
         let worst = worst.map(|ratio| format!("{} {}", ratio.program, shown(Some(ratio.value))));
@@ -126,6 +137,7 @@ pub(super) fn table(limits: &[Limit]) -> Table {
             shown(Some(limit.at_most)),
             shown(limit.measured),
             limit.verdict().to_owned(),
+            format!("{}/{programs}", limit.programs.len()),
             worst.unwrap_or_default(),
         ]);
     }
@@ -174,8 +186,8 @@ mod tests {
         );
         let limits = all(&figures);
         assert_eq!(verdicts(&limits)[..2], ["held", "over"]);
-        let text = table(&limits).render();
-        assert!(text.contains("bad 1.25"), "{text}");
+        let text = table(&limits, 3).render();
+        assert!(text.contains("over       2/3       bad 1.25"), "{text}");
     }
 
     #[test]

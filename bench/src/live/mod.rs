@@ -166,7 +166,7 @@ fn print(args: &Live, figures: &Figures, limits: &[Limit], notes: &[String]) {
     println!("Peak memory in MiB:");
     print!("{}", figures.table(Quantity::Peak).render());
     println!("Limits:");
-    print!("{}", limits::table(limits).render());
+    print!("{}", limits::table(limits, figures.programs()).render());
     for note in notes {
         println!("Note: {note}");
     }
