@@ -150,7 +150,7 @@ fn thoroughly<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, pla
             None => words::<R, WRITE>(thread, group, bytes, stamp),
             Some(number) if !WRITE => {
                 let ordered = |write| R::read_after_write(thread, write, stamp);
-                let mine = |read| thread.made(read);
+                let mine = |read| thread.made(read) && !(R::FIRST_COUNTS && thread.is_now(read));
                 cell::reread(number, group, (thread.chain(), stamp, bytes), mine, ordered)
             }
             Some(_) => false,
