@@ -533,6 +533,12 @@ pub(crate) fn hold<R: Rule>(
     stamp: Stamp,
     access: &Access,
 ) -> (Cell, Option<report::Race>) {
+    if access.kind.is_atomic() {
+        let mine = |before| thread.made(before) && !(R::FIRST_COUNTS && thread.is_now(before));
+        if cell.touch((stamp, bytes, access.kind), mine) {
+            return (cell, None);
+        }
+    }
     let mut bytes = bytes & !cell.header().done;
     cell.each(bytes, |entry| {
         if repeats(thread, entry.stamp(), entry.kind(), access.kind) {

@@ -235,6 +235,26 @@ fn entries(number: u32) -> *const AtomicU64 {
     }
 }
 
+/// Calls `each` with every access that the words of a group remember.
+fn each_past(words: [Word; 2], mut each: impl FnMut(Entry)) {
+    for (i, word) in words.into_iter().enumerate() {
+        let mut note = |half: Half, kind: AccessKind| {
+            for part in merge::parts(half).into_iter().filter(|p| !p.is_none()) {
+                each(Entry::new(part.stamp(), part.bytes() << (4 * i), kind));
+            }
+        };
+        note(word.write(), AccessKind::Write);
+        match word.read().as_set() {
+            None => note(word.read(), AccessKind::Read),
+            Some(set) => {
+                for &stamp in readers::stamps(set) {
+                    note(Half::new(stamp, 15), AccessKind::Read);
+                }
+            }
+        }
+    }
+}
+
 /// A cell that is held by the current thread.
 pub(crate) struct Cell {
     number: u32,
@@ -281,33 +301,18 @@ impl Cell {
         if words[1].as_cell().is_some() {
             return None;
         }
-        let mut past = Vec::new();
-        for (i, word) in words.into_iter().enumerate() {
-            let mut note = |half: Half, kind: AccessKind| {
-                for part in merge::parts(half).into_iter().filter(|p| !p.is_none()) {
-                    past.push(Entry::new(part.stamp(), part.bytes() << (4 * i), kind));
-                }
-            };
-            note(word.write(), AccessKind::Write);
-            match word.read().as_set() {
-                None => note(word.read(), AccessKind::Read),
-                Some(set) => {
-                    for &stamp in readers::stamps(set) {
-                        note(Half::new(stamp, 15), AccessKind::Read);
-                    }
-                }
-            }
-        }
-        let lines = (HEADER + 8 * (past.len() + 1)).div_ceil(LINE);
+        let mut count = 0;
+        each_past(words, |_| count += 1);
+        let lines = (HEADER + 8 * (count + 1)).div_ceil(LINE);
         let class = lines.next_power_of_two().trailing_zeros() as usize;
         let mut cell = Self {
             number: spare.take(class),
         };
         cell.header().lock.lock();
         cell.clear();
-        for entry in past {
+        each_past(words, |entry| {
             cell.add(entry.stamp(), entry.bytes(), entry.kind());
-        }
+        });
         let reference = Word::cell(cell.number);
         if shadow::exchange(group, words, [reference; 2])
             && (!bulk::is_active() || bulk::outlasts(group, [reference; 2]))
@@ -588,6 +593,36 @@ impl Cell {
         self.header().len.store(len as u16 + 1, Ordering::Relaxed);
     }
 
+    /// Remembers an atomic access in place of the thread's last one, which is
+    /// `mine`, if only atomic ones are remembered: these are in conflict with
+    /// none. False if it is not as simple as that.
+    #[inline]
+    pub(crate) fn touch(
+        &mut self,
+        (stamp, bytes, kind): (Stamp, u8, AccessKind),
+        mine: impl Fn(Stamp) -> bool,
+    ) -> bool {
+        if self.is_shared() || self.header().done & bytes != 0 {
+            return false;
+        }
+        let mut last = None;
+        for entry in self.entries_mut() {
+            if entry.bytes() & bytes == 0 {
+                continue;
+            }
+            if !entry.kind().is_atomic() {
+                return false;
+            }
+            if entry.kind() == kind && entry.bytes() == bytes && mine(entry.stamp()) {
+                last = Some(entry);
+            }
+        }
+        last.is_some_and(|last| {
+            *last = Entry::new(stamp, bytes, kind);
+            true
+        })
+    }
+
     /// Makes room for `more` entries: moves to a larger cell if need be.
     pub(crate) fn reserve(&mut self, more: usize, group: &Group, spare: &mut Spare) {
         if self.len() + more <= self.capacity() {
@@ -656,6 +691,11 @@ impl Cell {
             Some(words) => self.dissolve(words, group, spare),
             None => self.header().lock.unlock(),
         }
+    }
+
+    /// Its number, and the [version] when it will have been let go.
+    pub(crate) fn version_after(&self) -> (u32, u32) {
+        (self.number, self.header().lock.version_after())
     }
 
     /// Lets the cell go.
@@ -843,6 +883,13 @@ static LEFT_OVER: crate::spin::Locked<Spare> = crate::spin::Locked::new(Spare {
 /// A thread ends: others may have its free cells.
 pub(crate) fn give_back(spare: &mut Spare) {
     LEFT_OVER.lock().absorb(spare);
+}
+
+/// Different after a cell was held by somebody; none while it is.
+#[inline(always)]
+pub(crate) fn version(number: u32) -> Option<u32> {
+    // SAFETY: cells stay cells, and the field is atomic.
+    unsafe { (*header(number)).lock.version() }
 }
 
 /// The first synchronisation object of a cell that is not held.

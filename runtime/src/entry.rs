@@ -221,6 +221,37 @@ macro_rules! bytes_of_rdi {
     };
 }
 
+/// Jumps to `$known` if a read of words that are all like `rax` need not be looked
+/// at.
+macro_rules! read_alike {
+    ($known:literal) => {
+        concat!(
+            "mov r8, rax
+             shr r8, 32
+             mov r9d, r8d
+             sub r8d, dword ptr fs:[rcx]
+             ror r8d, 4
+             cmp r8d, dword ptr fs:[rcx + 4]
+             jb ",
+            $known,
+            "
+             sub eax, dword ptr fs:[rcx]
+             ror eax, 4
+             cmp eax, dword ptr fs:[rcx + 4]
+             jb ",
+            $known,
+            "
+             lea eax, [r9 + 1]
+             shr r9d, 4
+             and r9d, 63
+             cmp eax, dword ptr fs:[rcx + r9 * 4 + 64]
+             je ",
+            $known,
+            "\n"
+        )
+    };
+}
+
 /// Goes on if a read of eight bytes, which is part of a larger one, need not be
 /// looked at; to the slow path otherwise. Given are the halves of the two words.
 macro_rules! read_of_eight {
@@ -349,16 +380,21 @@ entries! {
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
+        "mov rax, qword ptr [rdx]",
+        "cmp rax, qword ptr [rdx + 8]",
+        "jne 3f",
+        read_alike!("98f"),
+        "3:",
         unless_both_now!("4", "12", "2f"),
         "ret",
         "2:",
+        unless_both_now!("0", "8", "9f"),
+        "ret",
+        "9:",
         "mov eax, dword ptr [rdx + 4]",
         "cmp eax, dword ptr [rdx + 12]",
-        "jne 3f",
+        "jne 4f",
         return_if_in_set!(),
-        "3:",
-        unless_both_now!("0", "8", "4f"),
-        "ret",
         "4:",
         unless_now!("4", "5f"),
         "jmp 6f",
@@ -396,9 +432,18 @@ entries! {
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
+        "mov rax, qword ptr [rdx]",
+        "cmp rax, qword ptr [rdx + 8]",
+        "jne 8f",
+        "cmp rax, qword ptr [rdx + 16]",
+        "jne 8f",
+        "cmp rax, qword ptr [rdx + 24]",
+        "jne 8f",
+        read_alike!("98f"),
+        "8:",
         read_of_eight!("0", "4", "8", "12"),
         read_of_eight!("16", "20", "24", "28"),
-        "ret",
+        "98: ret",
         slowly!("4")
     );
     __tsan_write1, __tsan_volatile_write1, __tsan_read_write1, __tsan_unaligned_read_write1 => (

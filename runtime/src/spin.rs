@@ -8,9 +8,13 @@ use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The lock alone.
+/// The lock alone. It counts how often it was given back, so one can tell that
+/// nobody had it meanwhile.
 #[derive(Default)]
 pub(crate) struct Spin(AtomicU32);
+
+/// Set while it is held. The rest is the count.
+const HELD: u32 = 1;
 
 impl Spin {
     pub(crate) const fn new() -> Self {
@@ -19,32 +23,47 @@ impl Spin {
 
     #[inline]
     pub(crate) fn lock(&self) {
-        if self.0.swap(1, Ordering::Acquire) != 0 {
+        if !self.try_lock() {
             self.wait();
         }
     }
 
     /// Takes the lock if it is free.
+    #[inline]
     pub(crate) fn try_lock(&self) -> bool {
-        self.0.swap(1, Ordering::Acquire) == 0
+        let seen = self.0.load(Ordering::Relaxed) & !HELD;
+        self.0
+            .compare_exchange(seen, seen | HELD, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
     }
 
     #[cold]
     fn wait(&self) {
         let mut rounds = 0u32;
-        loop {
-            while self.0.load(Ordering::Relaxed) != 0 {
+        while !self.try_lock() {
+            while self.0.load(Ordering::Relaxed) & HELD != 0 {
                 pause(&mut rounds);
-            }
-            if self.0.swap(1, Ordering::Acquire) == 0 {
-                return;
             }
         }
     }
 
     #[inline]
     pub(crate) fn unlock(&self) {
-        self.0.store(0, Ordering::Release);
+        let held = self.0.load(Ordering::Relaxed);
+        self.0.store(held.wrapping_add(1), Ordering::Release);
+    }
+
+    /// Different after somebody else has had the lock; none while one has it.
+    #[inline(always)]
+    pub(crate) fn version(&self) -> Option<u32> {
+        let seen = self.0.load(Ordering::Acquire);
+        (seen & HELD == 0).then_some(seen)
+    }
+
+    /// The version there will be when the holder, who asks, gives the lock back.
+    #[inline(always)]
+    pub(crate) fn version_after(&self) -> u32 {
+        self.0.load(Ordering::Relaxed).wrapping_add(1)
     }
 }
 

@@ -6,6 +6,7 @@ use racehound_detect::clock::Epoch;
 use racehound_detect::order::{Order, Sync, ThreadCell, Volatiles};
 use racehound_trace::ThreadId;
 
+use crate::abi::loads::Loads;
 use crate::cell::Spare;
 use crate::context::{self, Context};
 use crate::frames::{self, Frames};
@@ -57,6 +58,7 @@ pub(crate) struct Thread {
     recent: Box<[Recent; RECENT]>,
     pub(crate) steps: Option<Steps>,
     pub(crate) merges: Merges,
+    pub(crate) loads: Loads,
     /// Its stack.
     pub(crate) extent: std::ops::Range<usize>,
     /// The blocks that it has freed.
@@ -106,6 +108,7 @@ impl Thread {
             recent: Box::new([Recent::default(); RECENT]),
             steps: Some(Steps::default()),
             merges: Merges::default(),
+            loads: Loads::default(),
             extent: 0..0,
             graves: Graves::default(),
             signals: crate::signals::Signals::default(),
@@ -348,6 +351,11 @@ impl Thread {
         result
     }
 
+    /// The first stamp of this epoch.
+    pub(crate) fn floor(&self) -> Stamp {
+        self.floor
+    }
+
     /// The time of the last access.
     pub(crate) fn now(&self) -> Epoch {
         self.stamp.epoch()
@@ -372,6 +380,7 @@ impl Thread {
             steps.forget();
         }
         self.merges.forget();
+        self.loads = Loads::default();
     }
 
     /// The locks held have changed: accesses from now on are new ones.

@@ -6,15 +6,16 @@
 //! sequences and fences as in C++20.
 
 use std::ffi::c_int;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use racehound_detect::AccessKind;
 use racehound_detect::order::AtomicOp;
 use racehound_trace::MemoryOrder;
 
+use super::loads::Load;
 use super::{caller, with_caller};
 use crate::access::{self, Access};
-use crate::cell::Cell;
+use crate::cell::{self, Cell};
 use crate::detector::{self, Engine};
 use crate::rule::{AccuLock, FastTrack, Rule};
 use crate::thread::Visit;
@@ -55,6 +56,44 @@ fn perform<T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) 
 fn with_rule<R: Rule, T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
     let place = caller();
     settle::<R, T>(&Visit::begin(), (address, size), place, operation)
+}
+
+/// Carries a load out and accounts for it.
+fn perform_load<T>(address: usize, size: usize, order: MemoryOrder, value: impl Fn() -> T) -> T {
+    if let Some(value) = load_again((address, size), order, &value) {
+        return value;
+    }
+    perform(address, size, || Done {
+        value: value(),
+        op: AtomicOp::Load,
+        order,
+    })
+}
+
+/// A load of what the thread has loaded before in this epoch, if nobody has been
+/// there since: there is nothing to learn, and nothing to remember. So threads
+/// that wait for a value do not keep others from storing it.
+#[inline]
+fn load_again<T>(at: (usize, usize), order: MemoryOrder, value: impl Fn() -> T) -> Option<T> {
+    let visit = Visit::of_known()?;
+    let thread = visit.thread();
+    let group = shadow::existing(at.0)?;
+    let number = shadow::load(group)[0].as_cell()?;
+    let version = cell::version(number)?;
+    let load = Load {
+        at,
+        cell: (number, version),
+        epoch: thread.floor(),
+        acquires: order.acquires(),
+    };
+    if !thread.loads.includes(load) {
+        return None;
+    }
+    let value = value();
+    fence(Ordering::Acquire);
+    let same =
+        cell::version(number) == Some(version) && shadow::load(group)[0].as_cell() == Some(number);
+    same.then_some(value)
 }
 
 /// An operation that has no effect of its own, for tests.
@@ -123,6 +162,14 @@ fn settle<R: Rule, T>(
             thread.synchronise(|sync, t| sync.after_atomic(t, op, order, &mut object.atomic));
         }
     }
+    if op == AtomicOp::Load && size <= 8 && thread.ignore == 0 && sync {
+        thread.loads.note(Load {
+            at: (address, size),
+            cell: cell.version_after(),
+            epoch: thread.floor(),
+            acquires: order.acquires(),
+        });
+    }
     cell.finish(group, &mut thread.spare);
     if let Some(race) = race {
         report::race(thread, race);
@@ -179,11 +226,9 @@ macro_rules! atomics {
                 }
 
                 unsafe extern "C" fn load(address: *mut $int, mo: c_int) -> $int {
-                    perform(address as usize, SIZE, || Done {
+                    perform_load(address as usize, SIZE, order(mo), || {
                         // SAFETY: the program's atomic.
-                        value: unsafe { at(address) }.load(Ordering::SeqCst),
-                        op: AtomicOp::Load,
-                        order: order(mo),
+                        unsafe { at(address) }.load(Ordering::SeqCst)
                     })
                 }
 

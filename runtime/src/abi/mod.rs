@@ -6,6 +6,7 @@ pub(crate) mod debug;
 pub(crate) mod external;
 pub(crate) mod fibers;
 pub(crate) mod java;
+pub(crate) mod loads;
 pub(crate) mod memory;
 pub(crate) mod public;
 pub(crate) mod sanitizer;
