@@ -388,6 +388,16 @@ pub(crate) fn range<R: Rule>(visit: &Visit, access: &Access) {
         }
         let group = shadow::group(number * 8);
         let settled = match access.kind {
+            AccessKind::Write if bytes == 0xff && !R::FIRST_COUNTS => {
+                is_written_now(thread, group)
+                    || group_at_once::<R, true>(thread, group, stamp)
+                    || words::<R, true>(thread, group, bytes, stamp)
+            }
+            AccessKind::Read if bytes == 0xff && !R::FIRST_COUNTS => {
+                is_written_now(thread, group)
+                    || group_at_once::<R, false>(thread, group, stamp)
+                    || words::<R, false>(thread, group, bytes, stamp)
+            }
             AccessKind::Write => words::<R, true>(thread, group, bytes, stamp),
             AccessKind::Read => words::<R, false>(thread, group, bytes, stamp),
             _ => false,
@@ -396,6 +406,15 @@ pub(crate) fn range<R: Rule>(visit: &Visit, access: &Access) {
             in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
         }
     }
+}
+
+/// Whether the thread has written all of a group in this epoch.
+#[inline(always)]
+fn is_written_now(thread: &Thread, group: &Group) -> bool {
+    let [first, second] = shadow::load(group).map(Word::write);
+    seen_now(thread, first) & seen_now(thread, second) == 15
+        && first.as_set().is_none()
+        && second.as_set().is_none()
 }
 
 /// A write of memory whose past will be forgotten next: where it is in no
@@ -535,7 +554,8 @@ pub(crate) fn hold<R: Rule>(
 ) -> (Cell, Option<report::Race>) {
     if access.kind.is_atomic() {
         let mine = |before| thread.made(before) && !(R::FIRST_COUNTS && thread.is_now(before));
-        if cell.touch((stamp, bytes, access.kind), mine) {
+        let ordered = |before| thread.knows(before);
+        if cell.touch((stamp, bytes, access.kind), mine, ordered) {
             return (cell, None);
         }
     }

@@ -594,13 +594,14 @@ impl Cell {
     }
 
     /// Remembers an atomic access in place of the thread's last one, which is
-    /// `mine`, if only atomic ones are remembered: these are in conflict with
-    /// none. False if it is not as simple as that.
+    /// `mine`, if all others are atomic, too, or `ordered` before: so it is in
+    /// conflict with none. False if it is not as simple as that.
     #[inline]
     pub(crate) fn touch(
         &mut self,
         (stamp, bytes, kind): (Stamp, u8, AccessKind),
         mine: impl Fn(Stamp) -> bool,
+        ordered: impl Fn(Stamp) -> bool,
     ) -> bool {
         if self.is_shared() || self.header().done & bytes != 0 {
             return false;
@@ -610,7 +611,7 @@ impl Cell {
             if entry.bytes() & bytes == 0 {
                 continue;
             }
-            if !entry.kind().is_atomic() {
+            if !entry.kind().is_atomic() && !ordered(entry.stamp()) {
                 return false;
             }
             if entry.kind() == kind && entry.bytes() == bytes && mine(entry.stamp()) {

@@ -13,7 +13,7 @@ use std::ffi::{c_int, c_void};
 use crate::sweep::Pause;
 use crate::thread::Visit;
 use crate::tls::hot;
-use crate::{detector, record, registry, report};
+use crate::{detector, record, registry, report, resident};
 
 /// What is kept while the process is copied.
 struct Copying {
@@ -78,6 +78,7 @@ pub(crate) extern "C" fn in_child() {
         registry::only_me(visit.thread());
         report::reset_count();
         record::in_child();
+        resident::open_again();
         drop(pause);
         drop(visit);
     }

@@ -5,7 +5,7 @@
 //! turned into a [`Context`], from the outermost one on whose context is not
 //! known yet; each frame keeps its own.
 
-use crate::context::{self, Context};
+use crate::context::Context;
 use crate::memory;
 
 /// A call.
@@ -69,23 +69,27 @@ impl Drop for Frames {
     }
 }
 
-/// The context of the calls below `top`.
+/// The context of the calls below `top`; `inside` finds that of a call in a known
+/// one.
 ///
 /// # Safety
 /// `top` is behind a frame of the current thread.
 #[inline(always)]
-pub(crate) unsafe fn context(top: *mut Frame) -> Context {
+pub(crate) unsafe fn context(
+    top: *mut Frame,
+    inside: impl FnMut(Context, usize) -> Context,
+) -> Context {
     // SAFETY: there is at least the sentinel.
     let known = unsafe { (*top.sub(1)).context };
     match known {
         // SAFETY: as promised.
-        0 => unsafe { find(top) },
+        0 => unsafe { find(top, inside) },
         known => Context(known as u32),
     }
 }
 
 #[inline(never)]
-unsafe fn find(top: *mut Frame) -> Context {
+unsafe fn find(top: *mut Frame, mut inside: impl FnMut(Context, usize) -> Context) -> Context {
     // SAFETY: the sentinel has a context, so this ends there at the latest.
     unsafe {
         let mut at = top.sub(1);
@@ -95,7 +99,7 @@ unsafe fn find(top: *mut Frame) -> Context {
         let mut context = Context((*at).context as u32);
         while at.add(1) < top {
             at = at.add(1);
-            context = context::inside(context, (*at).caller);
+            context = inside(context, (*at).caller);
             (*at).context = u64::from(context.0);
         }
         context

@@ -65,6 +65,7 @@ mod real;
 mod record;
 mod registry;
 mod report;
+mod resident;
 mod rule;
 mod shadow;
 mod shadow_range;

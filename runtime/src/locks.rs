@@ -150,8 +150,26 @@ pub(crate) struct Holding {
 #[derive(Default)]
 pub(crate) struct Held {
     stack: Vec<Holding>,
-    /// Sets computed lately: the one before, the lock, the outcome.
-    recent: [(LocksId, Option<Hold>, LocksId); 16],
+    /// Sets computed lately.
+    recent: Recent,
+}
+
+/// The set before, the lock, the outcome.
+struct Recent([(LocksId, Option<Hold>, LocksId); RECENT]);
+
+const RECENT: usize = 128;
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self([(LocksId::NONE, None, LocksId::NONE); RECENT])
+    }
+}
+
+impl Recent {
+    fn slot(&mut self, before: LocksId, hold: Hold) -> &mut (LocksId, Option<Hold>, LocksId) {
+        let mixed = (before.0 ^ hold.lock.0 << 8).wrapping_mul(0x9e37_79b1);
+        &mut self.0[(mixed >> (32 - RECENT.ilog2())) as usize]
+    }
 }
 
 impl Held {
@@ -231,16 +249,12 @@ impl Held {
         let mut set = known.and_then(|at| self.stack[at].set).unwrap_or_default();
         for at in first..self.stack.len() {
             let hold = self.stack[at].hold;
-            let recent = (set.0 ^ hold.lock.0.wrapping_mul(7)) as usize % self.recent.len();
-            let (before, lock, after) = self.recent[recent];
-            set = match before == set && lock == Some(hold) {
-                true => after,
-                false => {
-                    let after = with_sets(|sets| sets.with(set, hold));
-                    self.recent[recent] = (set, Some(hold), after);
-                    after
-                }
-            };
+            let recent = self.recent.slot(set, hold);
+            if recent.0 != set || recent.1 != Some(hold) {
+                let after = with_sets(|sets| sets.with(set, hold));
+                *recent = (set, Some(hold), after);
+            }
+            set = recent.2;
             self.stack[at].set = Some(set);
         }
         set

@@ -33,10 +33,10 @@ pub(crate) fn init() {
             cell::init();
             objects::init();
             readers::init();
-            sweep::init();
             detector::set(options::get().engine);
-            if options::get().engine == detector::Engine::Off {
-                off();
+            match options::get().engine {
+                detector::Engine::Off => off(),
+                _ => sweep::init(),
             }
             record::init();
             STATE.store(DONE, Ordering::Release);

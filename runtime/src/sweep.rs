@@ -8,13 +8,12 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::memory::PAGE;
 use crate::shadow::{self, Word};
 use crate::spin::{Spin, pause};
 use crate::stamp::{self, LEASES};
 use crate::thread::{PAUSED, Thread};
 use crate::tls::{Hot, hot};
-use crate::{cell, objects, readers, registry};
+use crate::{cell, objects, readers, registry, resident};
 
 /// One at a time.
 static TURN: Spin = Spin::new();
@@ -32,9 +31,10 @@ fn membarrier(command: i32) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// Asks the kernel for barriers.
+/// Asks the kernel for barriers, and for a view of our memory.
 pub(crate) fn init() {
     membarrier(MEMBARRIER_REGISTER);
+    resident::open();
 }
 
 /// Whether so many leases are in use that a sweep is due.
@@ -118,7 +118,10 @@ pub(crate) fn now() {
     });
     objects::each_stamp(|stamp| live.mark(*stamp));
     for (_, base) in shadow::chunks() {
-        each_resident_page(base, shadow::CHUNK_LENGTH, |page| live.mark_page(page));
+        // SAFETY: shadow memory; nobody is there to change it now.
+        unsafe {
+            resident::each_page(base, shadow::CHUNK_LENGTH, |page| live.mark_page(page));
+        }
     }
     if !live.sets && readers::is_full() {
         readers::clear();
@@ -182,32 +185,11 @@ impl Live {
     }
 }
 
-/// Calls `each` with the pages of a mapping that have memory behind them.
-fn each_resident_page(base: *mut u8, length: usize, mut each: impl FnMut(&[u64])) {
-    /// Asks about this much at a time.
-    const STRIDE: usize = 1 << 30;
-    let mut resident = vec![0u8; STRIDE / PAGE];
-    for start in (0..length).step_by(STRIDE) {
-        // SAFETY: within the mapping.
-        let from = unsafe { base.add(start) };
-        // SAFETY: the vector has a byte for each page.
-        if unsafe { libc::mincore(from.cast(), STRIDE, resident.as_mut_ptr()) } != 0 {
-            continue;
-        }
-        for (i, _) in resident.iter().enumerate().filter(|(_, r)| *r & 1 == 1) {
-            // SAFETY: a page of shadow memory; nobody changes it now.
-            let page =
-                unsafe { std::slice::from_raw_parts(from.add(i * PAGE).cast::<u64>(), PAGE / 8) };
-            each(page);
-        }
-    }
-}
-
 /// Forgets all accesses, the last resort of a program that remembers too many:
 /// whatever races from now on is found as before.
 fn forget_everything() {
     for (_, base) in shadow::chunks() {
-        each_resident_page(base, shadow::CHUNK_LENGTH, |page| {
+        let empty = |page: &[u64]| {
             for word in page {
                 match Word(*word).as_cell() {
                     Some(number) => cell::empty(number),
@@ -215,7 +197,9 @@ fn forget_everything() {
                     None => unsafe { std::ptr::from_ref(word).cast_mut().write_volatile(0) },
                 }
             }
-        });
+        };
+        // SAFETY: as above; and what is changed has been looked at already.
+        unsafe { resident::each_page(base, shadow::CHUNK_LENGTH, empty) };
     }
     objects::each_stamp(|stamp| *stamp = stamp::Stamp::NONE);
     readers::clear();

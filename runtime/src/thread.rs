@@ -151,7 +151,7 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn stamp(&mut self, hot: *mut Hot, place: usize) -> Stamp {
         // SAFETY: our own block.
-        let parent = unsafe { frames::context((*hot).top) };
+        let parent = unsafe { frames::context((*hot).top, |p, place| self.context_in(p, place)) };
         let slot = self.recent(parent, place);
         if (self.fresh..=self.stamp).contains(&self.recent[slot].stamp) {
             return self.recent[slot].stamp;
@@ -188,7 +188,7 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn context_of(&mut self, hot: *mut Hot, place: usize) -> Context {
         // SAFETY: our own block.
-        let parent = unsafe { frames::context((*hot).top) };
+        let parent = unsafe { frames::context((*hot).top, |p, place| self.context_in(p, place)) };
         self.context_in(parent, place)
     }
 
@@ -391,7 +391,7 @@ impl Thread {
     /// The context of the current call, or of `place` in it.
     pub(crate) fn context(&self, place: usize) -> Context {
         // SAFETY: our own block.
-        let parent = unsafe { frames::context((*hot()).top) };
+        let parent = unsafe { frames::context((*hot()).top, context::inside) };
         match place {
             0 => parent,
             place => context::inside(parent, place),
