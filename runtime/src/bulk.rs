@@ -147,33 +147,50 @@ pub(crate) fn alike(
     mut change: impl FnMut([Word; 2]) -> Option<[Word; 2]>,
 ) -> usize {
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi32, _mm_load_si128, _mm_movemask_epi8, _mm_set_epi64x,
+        __m128i, _mm_and_si128, _mm_cmpeq_epi32, _mm_load_si128, _mm_movemask_epi8, _mm_set_epi64x,
         _mm_store_si128,
     };
+    /// Groups in a line of the processor's cache, looked at together.
+    const LINE: usize = 4;
     let pack = |words: [Word; 2]| {
         // SAFETY: every x86-64 processor has the instruction.
         unsafe { _mm_set_epi64x(words[1].0 as i64, words[0].0 as i64) }
     };
+    let place = |i: usize| std::ptr::from_ref(&groups[i]).cast_mut().cast::<__m128i>();
     let nothing_yet = [Word(!0); 2];
     let (mut old, mut new) = (pack(nothing_yet), pack(nothing_yet));
     let mut same = false;
-    for (i, group) in groups.iter().enumerate() {
-        let at = std::ptr::from_ref(group).cast_mut().cast::<__m128i>();
+    let mut i = 0;
+    while i < groups.len() {
         // SAFETY: a group is sixteen bytes, aligned so. Others may change it by
         // compare-and-swap; the announcement makes sure that nothing is lost.
         unsafe {
-            let seen = _mm_load_si128(at);
-            if _mm_movemask_epi8(_mm_cmpeq_epi32(seen, old)) != 0xffff {
-                let before = crate::shadow::load(group);
+            let as_before = |i: usize| _mm_cmpeq_epi32(_mm_load_si128(place(i)), old);
+            if i + LINE <= groups.len() {
+                let two = _mm_and_si128(as_before(i), as_before(i + 1));
+                let more = _mm_and_si128(as_before(i + 2), as_before(i + 3));
+                if _mm_movemask_epi8(_mm_and_si128(two, more)) == 0xffff {
+                    if !same {
+                        for i in i..i + LINE {
+                            _mm_store_si128(place(i), new);
+                        }
+                    }
+                    i += LINE;
+                    continue;
+                }
+            }
+            if _mm_movemask_epi8(as_before(i)) != 0xffff {
+                let before = crate::shadow::load(&groups[i]);
                 let Some(after) = change(before) else {
                     return i;
                 };
                 (old, new, same) = (pack(before), pack(after), before == after);
             }
             if !same {
-                _mm_store_si128(at, new);
+                _mm_store_si128(place(i), new);
             }
         }
+        i += 1;
     }
     groups.len()
 }
