@@ -15,6 +15,7 @@ use crate::report;
 use crate::rule::Rule;
 use crate::shadow::{self, Group, Half, Word};
 use crate::stamp::{self, Stamp};
+use crate::sweep;
 use crate::thread::{Thread, Visit};
 
 /// An access being looked at.
@@ -529,6 +530,9 @@ fn in_cell<R: Rule>(
         && covers(thread, number, bytes, group, access.kind)
     {
         return;
+    }
+    if readers::are_lacking() && sweep::is_due() {
+        sweep::now();
     }
     let cell = Cell::of(group, &mut thread.spare);
     let (cell, found) = hold::<R>(thread, cell, group, address, bytes, stamp, access);

@@ -9,7 +9,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use proptest::prelude::*;
 use racehound_detect::offline::{Incremental, Options};
@@ -55,6 +55,11 @@ pub(crate) fn catch(race: &Race) -> bool {
 
 /// The entry points lead to the slow paths of one detector at a time.
 static DETECTOR: Mutex<()> = Mutex::new(());
+
+/// Keeps other tests from the runtime's tables.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    DETECTOR.lock().unwrap_or_else(|e| e.into_inner())
+}
 
 type EntryPoint = extern "C" fn(usize);
 
@@ -328,7 +333,7 @@ impl Drop for Execution {
 
 /// The bytes that race live, and offline, by their offsets.
 fn racy<R: Rule>(which: Which, steps: &[(usize, Step)]) -> (BTreeSet<usize>, BTreeSet<usize>) {
-    let _alone = DETECTOR.lock().unwrap_or_else(|e| e.into_inner());
+    let _alone = alone();
     let mut execution = Execution::new(which);
     crate::detector::set(match which {
         Which::AccuLock => Engine::AccuLock,

@@ -4,7 +4,8 @@
 //! it. Such a set is made once and referred to by number from the words' read
 //! halves, so data that many threads read costs no more shadow than other data.
 //! Where reads keep coming in new epochs sets would be made without end; there
-//! are only so many, and then a [`cell`](crate::cell) takes over.
+//! are only so many, and then a [`cell`](crate::cell) takes over, until a
+//! [`sweep`](crate::sweep) finds sets that no word refers to any more.
 //!
 //! A set never changes. Reads that happened before a later one are left out of
 //! the set that the later one leads to: whatever is unordered with them is so
@@ -14,13 +15,13 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::memory;
 use crate::shadow::Half;
-use crate::spin::Spin;
+use crate::spin::Locked;
 use crate::stamp::Stamp;
 
 /// Reads in a set.
 pub(crate) const MOST: usize = 14;
 /// Sets at a time.
-const SETS: usize = 1 << 12;
+pub(crate) const SETS: usize = 1 << 12;
 const BUCKETS: usize = 1 << 12;
 
 #[repr(C)]
@@ -34,8 +35,23 @@ const _: () = assert!(size_of::<Set>() == 64);
 
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static HEADS: AtomicUsize = AtomicUsize::new(0);
-static USED: AtomicU32 = AtomicU32::new(1);
-static LOCK: Spin = Spin::new();
+static TABLE: Locked<Table> = Locked::new(Table {
+    used: 1,
+    free: Vec::new(),
+});
+/// Sets that there was no room for since the last sweep.
+static LACKING: AtomicU32 = AtomicU32::new(0);
+/// So many are worth a sweep.
+static WORTH_A_SWEEP: AtomicU32 = AtomicU32::new(LACKING_AT_FIRST);
+const LACKING_AT_FIRST: u32 = 1 << 12;
+
+/// Which numbers are taken.
+struct Table {
+    /// From here on none has ever been. Set 0 is none.
+    used: u32,
+    /// Free after use.
+    free: Vec<u32>,
+}
 
 /// Reserves room for sets.
 pub(crate) fn init() {
@@ -46,10 +62,8 @@ pub(crate) fn init() {
 }
 
 fn set(number: u32) -> &'static Set {
-    let base = BASE.load(Ordering::Relaxed) as *const Set;
-    // SAFETY: numbers are below SETS; a set does not change while somebody
-    // refers to it.
-    unsafe { &*base.add(number as usize) }
+    // SAFETY: a set does not change while somebody refers to it.
+    unsafe { &*place(number) }
 }
 
 /// The reads of a set.
@@ -62,47 +76,85 @@ pub(crate) fn stamps(number: u32) -> &'static [Stamp] {
 /// The number of the set of these reads, which are sorted and at most
 /// [`MOST`]; none if there are too many sets.
 pub(crate) fn intern(stamps: &[Stamp]) -> Option<u32> {
-    let hash = stamps.iter().fold(0u32, |hash, s| {
-        (hash.rotate_left(7) ^ s.0).wrapping_mul(0x9e37_79b1)
-    });
-    let heads = HEADS.load(Ordering::Relaxed) as *mut u32;
-    LOCK.lock();
-    // SAFETY: within the table, which the lock guards.
-    let head = unsafe { &mut *heads.add(hash as usize % BUCKETS) };
+    let mut table = TABLE.lock();
+    let head = head(stamps);
     let mut at = *head;
     while at != 0 && self::stamps(at) != stamps {
         at = set(at).next;
     }
-    let used = USED.load(Ordering::Relaxed);
-    if at == 0 && (used as usize) < SETS {
+    if at == 0 {
+        at = match table.free.pop() {
+            Some(number) => number,
+            None if (table.used as usize) < SETS => {
+                table.used += 1;
+                table.used - 1
+            }
+            None => {
+                LACKING.fetch_add(1, Ordering::Relaxed);
+                return None;
+            }
+        };
         let mut new = Set {
             len: stamps.len() as u32,
             next: *head,
             stamps: [Stamp::NONE; MOST],
         };
         new.stamps[..stamps.len()].copy_from_slice(stamps);
-        let base = BASE.load(Ordering::Relaxed) as *mut Set;
-        // SAFETY: nobody knows the number yet.
-        unsafe { base.add(used as usize).write(new) };
-        USED.store(used + 1, Ordering::Release);
-        *head = used;
-        at = used;
+        // SAFETY: nobody knows the number yet, or any more.
+        unsafe { place(at).write(new) };
+        *head = at;
     }
-    LOCK.unlock();
-    (at != 0).then_some(at)
+    Some(at)
 }
 
-/// Forgets all sets: nobody refers to any.
-pub(crate) fn clear() {
+/// The first set in the list of those with the same hash as these reads. The
+/// table is held.
+#[allow(clippy::mut_from_ref)]
+fn head(stamps: &[Stamp]) -> &'static mut u32 {
+    let hash = stamps.iter().fold(0u32, |hash, s| {
+        (hash.rotate_left(7) ^ s.0).wrapping_mul(0x9e37_79b1)
+    });
+    let heads = HEADS.load(Ordering::Relaxed) as *mut u32;
+    // SAFETY: within the lists' heads, which the table's lock guards.
+    unsafe { &mut *heads.add(hash as usize % BUCKETS) }
+}
+
+fn place(number: u32) -> *mut Set {
+    let base = BASE.load(Ordering::Relaxed) as *mut Set;
+    // SAFETY: numbers are below SETS.
+    unsafe { base.add(number as usize) }
+}
+
+/// Whether sets are missing so badly that a sweep should look for some.
+#[inline]
+pub(crate) fn are_lacking() -> bool {
+    LACKING.load(Ordering::Relaxed) >= WORTH_A_SWEEP.load(Ordering::Relaxed)
+}
+
+/// Takes sets back that no word refers to: `live` says which must stay.
+pub(crate) fn reclaim(live: &[u64]) {
+    let mut table = TABLE.lock();
     let heads = HEADS.load(Ordering::Relaxed) as *mut u8;
-    // SAFETY: the table; zeroes are empty buckets.
+    // SAFETY: the lists are made anew; zeroes are empty ones.
     unsafe { memory::forget(heads, BUCKETS * size_of::<u32>()) };
-    USED.store(1, Ordering::Release);
-}
-
-/// Whether there is room for no more than a few sets.
-pub(crate) fn is_full() -> bool {
-    USED.load(Ordering::Relaxed) as usize + 16 >= SETS
+    table.free.clear();
+    for number in (1..table.used).rev() {
+        if live[number as usize / 64] >> (number % 64) & 1 == 0 {
+            table.free.push(number);
+            continue;
+        }
+        let head = head(stamps(number));
+        // SAFETY: nobody else is in the runtime.
+        unsafe { (*place(number)).next = *head };
+        *head = number;
+    }
+    // Where most sets stay it takes more to try again.
+    let worth = match table.free.len() * 4 < SETS {
+        true => WORTH_A_SWEEP.load(Ordering::Relaxed).saturating_mul(2),
+        false => LACKING_AT_FIRST,
+    };
+    WORTH_A_SWEEP.store(worth, Ordering::Relaxed);
+    LACKING.store(0, Ordering::Relaxed);
 }
 
 /// Steps from one set to the next that a thread took lately.
@@ -181,4 +233,28 @@ fn next(before: Half, stamp: Stamp, implied: impl Fn(Stamp) -> bool) -> Option<H
     kept[len] = stamp;
     kept[..=len].sort_unstable();
     intern(&kept[..=len]).map(Half::set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_stay_as_long_as_they_are_referred_to() {
+        crate::init();
+        let _alone = crate::agreement::alone();
+        let reads = |n: u32| [Stamp(1000 + n), Stamp(2000 + n)];
+        let numbers: Vec<u32> = (0..8).map(|n| intern(&reads(n)).unwrap()).collect();
+        let mut live = [0; SETS / 64];
+        for &number in &numbers[..4] {
+            live[number as usize / 64] |= 1 << (number % 64);
+        }
+        reclaim(&live);
+        for (n, &number) in numbers[..4].iter().enumerate() {
+            assert_eq!(stamps(number), reads(n as u32));
+            assert_eq!(intern(&reads(n as u32)), Some(number));
+        }
+        let others: Vec<u32> = (8..12).map(|n| intern(&reads(n)).unwrap()).collect();
+        assert!(others.iter().all(|number| !numbers[..4].contains(number)));
+    }
 }

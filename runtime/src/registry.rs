@@ -492,6 +492,15 @@ pub(crate) fn any_busy(me: usize) -> bool {
     })
 }
 
+/// Calls `each` with the block of every running thread.
+pub(crate) fn each_block(each: impl Fn(*mut Hot)) {
+    let all = all();
+    let blocks = all.threads.iter().map(|info| info.hot);
+    blocks
+        .filter(|&hot| hot != 0)
+        .for_each(|hot| each(hot as *mut Hot));
+}
+
 /// Calls `each` with every running thread; all but the current one are out of
 /// the runtime.
 pub(crate) fn each_thread(mut each: impl FnMut(&mut Thread)) {

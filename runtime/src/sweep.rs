@@ -37,11 +37,13 @@ pub(crate) fn init() {
     resident::open();
 }
 
-/// Whether so many leases are in use that a sweep is due.
+/// Whether so many leases, or sets of readers, are in use that a sweep is due.
 #[inline]
 pub(crate) fn is_due() -> bool {
     // Tests have threads that the registry does not know of.
-    !cfg!(test) && stamp::IN_USE.load(Ordering::Relaxed) >= LIMIT.load(Ordering::Relaxed)
+    !cfg!(test)
+        && (stamp::IN_USE.load(Ordering::Relaxed) >= LIMIT.load(Ordering::Relaxed)
+            || readers::are_lacking())
 }
 
 /// Waits outside of the runtime until it may be entered.
@@ -110,7 +112,7 @@ pub(crate) fn now() {
     }
     let mut live = Live {
         leases: vec![0; LEASES / 64],
-        sets: false,
+        sets: vec![0; readers::SETS / 64],
     };
     registry::each_thread(|thread| {
         live.mark_thread(thread);
@@ -123,9 +125,8 @@ pub(crate) fn now() {
             resident::each_page(base, shadow::CHUNK_LENGTH, |page| live.mark_page(page));
         }
     }
-    if !live.sets && readers::is_full() {
-        readers::clear();
-    }
+    readers::reclaim(&live.sets);
+    registry::each_block(Hot::forget_sets);
     stamp::reclaim(&live.leases);
     let left = stamp::IN_USE.load(Ordering::Relaxed);
     if left as usize > LEASES / 8 * 7 {
@@ -140,8 +141,8 @@ pub(crate) fn now() {
 
 struct Live {
     leases: Vec<u64>,
-    /// Whether some word refers to a set of readers.
-    sets: bool,
+    /// Sets of readers that some word refers to.
+    sets: Vec<u64>,
 }
 
 impl Live {
@@ -175,7 +176,7 @@ impl Live {
             match word.read().as_set() {
                 None => self.mark(word.read().stamp()),
                 Some(set) => {
-                    self.sets = true;
+                    self.sets[set as usize / 64] |= 1 << (set % 64);
                     for &stamp in readers::stamps(set) {
                         self.mark(stamp);
                     }
@@ -202,11 +203,12 @@ fn forget_everything() {
         unsafe { resident::each_page(base, shadow::CHUNK_LENGTH, empty) };
     }
     objects::each_stamp(|stamp| *stamp = stamp::Stamp::NONE);
-    readers::clear();
     let mut live = Live {
         leases: vec![0; LEASES / 64],
-        sets: false,
+        sets: vec![0; readers::SETS / 64],
     };
+    readers::reclaim(&live.sets);
+    registry::each_block(Hot::forget_sets);
     registry::each_thread(|thread| live.mark_thread(thread));
     stamp::reclaim(&live.leases);
 }

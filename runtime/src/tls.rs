@@ -50,6 +50,14 @@ impl Hot {
     pub(crate) fn gone(&self) -> bool {
         self.gone != 0
     }
+
+    /// Sets of readers may get new numbers. The thread goes on in its fast paths
+    /// meanwhile.
+    pub(crate) fn forget_sets(this: *mut Self) {
+        // SAFETY: the block is there; its thread is out of the runtime, so it
+        // only reads them.
+        unsafe { (&raw mut (*this).sets).write_volatile([0; SETS]) };
+    }
 }
 
 /// Sets of readers that the fast path knows of, at most.
