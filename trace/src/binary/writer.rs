@@ -8,7 +8,6 @@ use super::definitions::{self, Written};
 use super::strand::Strand;
 use crate::error::Result;
 use crate::event::Event;
-use crate::id::ThreadId;
 use crate::table::{Space, Tables};
 
 /// A block is written once it has this many bytes or events: what a crash may
@@ -23,7 +22,7 @@ const BLOCK_EVENTS: usize = MOST_EVENTS / 2;
 pub struct Writer<W: Write> {
     out: W,
     /// Of the threads whose events were given as such.
-    strands: Vec<Strand>,
+    strands: Vec<Option<Strand>>,
     /// The one that was added to last.
     current: usize,
     written: Written,
@@ -62,11 +61,10 @@ impl<W: Write> Writer<W> {
                 self.unwind_current();
                 self.current = thread;
             }
-            while self.strands.len() <= thread {
-                let next = ThreadId::from_index(self.strands.len());
-                self.strands.push(Strand::new(next));
+            if self.strands.len() <= thread {
+                self.strands.resize_with(thread + 1, || None);
             }
-            let strand = &mut self.strands[thread];
+            let strand = self.strands[thread].get_or_insert_with(|| Strand::new(event.thread));
             strand.put(event.site, &event.op);
             let is_full = is_full(
                 self.events.len() + strand.size(),
@@ -100,7 +98,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn unwind_current(&mut self) {
-        if let Some(strand) = self.strands.get_mut(self.current) {
+        if let Some(Some(strand)) = self.strands.get_mut(self.current) {
             self.event_count += strand.unwind_into(&mut self.events);
         }
     }
