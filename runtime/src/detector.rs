@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::access::{self, Access};
 use crate::rule::{AccuLock, FastTrack};
 use crate::thread::Visit;
-use crate::{entry, general};
+use crate::{entry, general, record};
 
 /// How accesses are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,7 @@ pub(crate) enum Engine {
     FastTrack,
     /// Shadow words, by AccuLock's.
     AccuLock,
-    /// As events for any detector of `racehound-detect`, or for the recorder
-    /// alone.
+    /// As events for any detector of `racehound-detect`, or only to record them.
     General,
 }
 
@@ -49,6 +48,7 @@ pub(crate) fn engine() -> Engine {
 
 /// An access of any size.
 pub(crate) fn range(visit: &Visit, access: &Access) {
+    record::range(visit, access);
     match engine() {
         Engine::Off => {}
         Engine::FastTrack => access::range::<FastTrack>(visit, access),
@@ -59,6 +59,7 @@ pub(crate) fn range(visit: &Visit, access: &Access) {
 
 /// A write of memory whose past will be forgotten next.
 pub(crate) fn last_write(visit: &Visit, access: &Access) {
+    record::range(visit, access);
     match engine() {
         Engine::Off => {}
         Engine::FastTrack => access::last_write::<FastTrack>(visit, access),

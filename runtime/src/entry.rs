@@ -17,6 +17,11 @@
 //!
 //! Addresses that are not a multiple of four go the slow way, so one function
 //! serves as the aligned and the unaligned entry point.
+//!
+//! # Recorded runs
+//! Each entry point has twins that note the access first. Where a trace is wanted,
+//! the entry points are made jumps to them before the program begins; all other
+//! runs have nothing of it.
 
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -313,19 +318,86 @@ macro_rules! slowly {
     };
 }
 
-macro_rules! entries {
-    ($($names:ident $(, $more:ident)* => $code:tt;)*) => {
+/// Notes the access for the trace that is being recorded, see
+/// [`log`](crate::log), and goes on.
+macro_rules! noted {
+    ($kind:literal) => {
+        concat!(
+            "70: mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]
+             mov rax, qword ptr fs:[rcx + 320]
+             test eax, 4095
+             jz 71f
+             mov rdx, qword ptr [rsp]
+             mov qword ptr [rax], rdi
+             mov qword ptr [rax + 8], rdx
+             mov byte ptr [rax + 15], ",
+            $kind,
+            "
+             add rax, 16
+             mov qword ptr fs:[rcx + 320], rax
+             jmp 72f
+             71: push rdi
+             call {room}
+             pop rdi
+             test al, al
+             jnz 70b
+             72:\n"
+        )
+    };
+}
+
+/// An access entry point, and what takes its place in a run that is recorded.
+pub(crate) struct Twins {
+    pub(crate) usual: usize,
+    /// Notes the access, and does what the other does.
+    pub(crate) recorded: usize,
+    /// Only notes it.
+    pub(crate) unchecked: usize,
+}
+
+macro_rules! accesses {
+    ($($name:ident $(, $more:ident)* => $kind:literal $code:tt;)*) => {
         $(
-            entries!(@one $names $code);
-            $(entries!(@one $more $code);)*
+            accesses!(@one $name $kind $code);
+            $(accesses!(@one $more $kind $code);)*
         )*
 
-        /// All of them: what `none` turns off.
-        pub(crate) fn all() -> Vec<usize> {
-            vec![$($names as *const () as usize $(, $more as *const () as usize)*),*]
+        /// All entry points of accesses.
+        pub(crate) fn accesses() -> Vec<Twins> {
+            vec![$(twins!($name) $(, twins!($more))*),*]
         }
     };
-    (@one $name:ident ($($code:tt)*)) => {
+    (@one $name:ident $kind:literal ($($code:tt)*)) => {
+        entry!($name ($($code)*));
+
+        mod $name {
+            use std::arch::naked_asm;
+
+            #[unsafe(naked)]
+            pub(super) extern "C" fn recorded() {
+                naked_asm!(noted!($kind), $($code)*, room = sym crate::log::make_room)
+            }
+
+            #[unsafe(naked)]
+            pub(super) extern "C" fn unchecked() {
+                naked_asm!(noted!($kind), "ret", room = sym crate::log::make_room)
+            }
+        }
+    };
+}
+
+macro_rules! twins {
+    ($name:ident) => {
+        Twins {
+            usual: $name as *const () as usize,
+            recorded: $name::recorded as *const () as usize,
+            unchecked: $name::unchecked as *const () as usize,
+        }
+    };
+}
+
+macro_rules! entry {
+    ($name:ident ($($code:tt)*)) => {
         #[doc = concat!("`", stringify!($name), "` of the ABI.")]
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
@@ -335,8 +407,19 @@ macro_rules! entries {
     };
 }
 
-entries! {
-    __tsan_read1, __tsan_volatile_read1 => (
+/// Entry points of accesses and calls: what `none` turns off.
+pub(crate) fn all() -> Vec<usize> {
+    let calls = [
+        __tsan_func_entry as *const (),
+        __tsan_func_exit as *const (),
+    ];
+    let calls = calls.map(|call| call as usize);
+    let accesses = accesses().into_iter().map(|access| access.usual);
+    accesses.chain(calls).collect()
+}
+
+accesses! {
+    __tsan_read1, __tsan_volatile_read1 => "0" (
         shadow_of_rdi!(),
         unless_now!("4", "2f"),
         "ret",
@@ -347,7 +430,7 @@ entries! {
         read_of_part!("1"),
         slowly!("0")
     );
-    __tsan_read2, __tsan_unaligned_read2, __tsan_volatile_read2, __tsan_unaligned_volatile_read2 => (
+    __tsan_read2, __tsan_unaligned_read2, __tsan_volatile_read2, __tsan_unaligned_volatile_read2 => "1" (
         "test dil, 1",
         "jnz 99f",
         shadow_of_rdi!(),
@@ -360,7 +443,7 @@ entries! {
         read_of_part!("3"),
         slowly!("1")
     );
-    __tsan_read4, __tsan_unaligned_read4, __tsan_volatile_read4, __tsan_unaligned_volatile_read4 => (
+    __tsan_read4, __tsan_unaligned_read4, __tsan_volatile_read4, __tsan_unaligned_volatile_read4 => "2" (
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
@@ -376,7 +459,7 @@ entries! {
         "98: ret",
         slowly!("2")
     );
-    __tsan_read8, __tsan_unaligned_read8, __tsan_volatile_read8, __tsan_unaligned_volatile_read8 => (
+    __tsan_read8, __tsan_unaligned_read8, __tsan_volatile_read8, __tsan_unaligned_volatile_read8 => "3" (
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
@@ -415,7 +498,7 @@ entries! {
         "98: ret",
         slowly!("3")
     );
-    __tsan_vptr_read => (
+    __tsan_vptr_read => "3" (
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
@@ -428,7 +511,7 @@ entries! {
         "bts rsi, 63",
         "jmp qword ptr [rip + __racehound_slow + 24]"
     );
-    __tsan_read16, __tsan_unaligned_read16, __tsan_volatile_read16, __tsan_unaligned_volatile_read16 => (
+    __tsan_read16, __tsan_unaligned_read16, __tsan_volatile_read16, __tsan_unaligned_volatile_read16 => "4" (
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
@@ -446,7 +529,7 @@ entries! {
         "98: ret",
         slowly!("4")
     );
-    __tsan_write1, __tsan_volatile_write1, __tsan_read_write1, __tsan_unaligned_read_write1 => (
+    __tsan_write1, __tsan_volatile_write1, __tsan_read_write1, __tsan_unaligned_read_write1 => "5" (
         shadow_of_rdi!(),
         unless_now!("0", "2f"),
         "ret",
@@ -456,7 +539,7 @@ entries! {
         "ret",
         slowly!("5")
     );
-    __tsan_write2, __tsan_unaligned_write2, __tsan_volatile_write2, __tsan_unaligned_volatile_write2, __tsan_read_write2, __tsan_unaligned_read_write2 => (
+    __tsan_write2, __tsan_unaligned_write2, __tsan_volatile_write2, __tsan_unaligned_volatile_write2, __tsan_read_write2, __tsan_unaligned_read_write2 => "6" (
         "test dil, 1",
         "jnz 99f",
         shadow_of_rdi!(),
@@ -468,7 +551,7 @@ entries! {
         "ret",
         slowly!("6")
     );
-    __tsan_write4, __tsan_unaligned_write4, __tsan_volatile_write4, __tsan_unaligned_volatile_write4, __tsan_read_write4, __tsan_unaligned_read_write4 => (
+    __tsan_write4, __tsan_unaligned_write4, __tsan_volatile_write4, __tsan_unaligned_volatile_write4, __tsan_read_write4, __tsan_unaligned_read_write4 => "7" (
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
@@ -476,7 +559,7 @@ entries! {
         "ret",
         slowly!("7")
     );
-    __tsan_write8, __tsan_unaligned_write8, __tsan_volatile_write8, __tsan_unaligned_volatile_write8, __tsan_read_write8, __tsan_unaligned_read_write8 => (
+    __tsan_write8, __tsan_unaligned_write8, __tsan_volatile_write8, __tsan_unaligned_volatile_write8, __tsan_read_write8, __tsan_unaligned_read_write8 => "8" (
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
@@ -488,7 +571,7 @@ entries! {
         "ret",
         slowly!("8")
     );
-    __tsan_write16, __tsan_unaligned_write16, __tsan_volatile_write16, __tsan_unaligned_volatile_write16, __tsan_read_write16, __tsan_unaligned_read_write16 => (
+    __tsan_write16, __tsan_unaligned_write16, __tsan_volatile_write16, __tsan_unaligned_volatile_write16, __tsan_read_write16, __tsan_unaligned_read_write16 => "9" (
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
@@ -497,25 +580,26 @@ entries! {
         "ret",
         slowly!("9")
     );
-    __tsan_func_entry => (
-        "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
-        "mov rax, qword ptr fs:[rcx + 8]",
-        "test rax, rax",
-        "jz 99f",
-        "mov qword ptr [rax], rdi",
-        "mov qword ptr [rax + 8], 0",
-        "add rax, 16",
-        "mov qword ptr fs:[rcx + 8], rax",
-        "ret",
-        "99: jmp {enter}",
-        enter = sym first_call
-    );
-    __tsan_func_exit => (
-        "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
-        "sub qword ptr fs:[rcx + 8], 16",
-        "ret"
-    );
 }
+
+entry!(__tsan_func_entry (
+    "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
+    "mov rax, qword ptr fs:[rcx + 8]",
+    "test rax, rax",
+    "jz 99f",
+    "mov qword ptr [rax], rdi",
+    "mov qword ptr [rax + 8], 0",
+    "add rax, 16",
+    "mov qword ptr fs:[rcx + 8], rax",
+    "ret",
+    "99: jmp {enter}",
+    enter = sym first_call
+));
+entry!(__tsan_func_exit(
+    "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
+    "sub qword ptr fs:[rcx + 8], 16",
+    "ret"
+));
 
 /// A function is entered by a thread that we have not met.
 extern "C" fn first_call(caller: usize) {

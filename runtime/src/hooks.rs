@@ -107,6 +107,7 @@ fn quietly<R>(code: impl FnOnce() -> R) -> R {
     let ignore = |change: fn(&mut u32)| {
         if let Some(thread) = thread::current() {
             change(&mut thread.ignore);
+            thread.publish_ignore();
         }
     };
     ignore(|depth| *depth += 1);

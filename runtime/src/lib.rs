@@ -50,6 +50,7 @@ mod graves;
 mod hooks;
 mod interpose;
 mod locks;
+mod log;
 mod memory;
 mod merge;
 mod objects;
@@ -76,6 +77,7 @@ mod stamp;
 mod start;
 mod sweep;
 mod sync;
+mod tape;
 mod thread;
 mod tls;
 

@@ -260,9 +260,7 @@ fn read() -> Parsed {
         }
     }
     let engine = match options.detector.as_str() {
-        // What is recorded is what is looked at.
-        _ if !options.record.is_empty() => Engine::General,
-        "none" => Engine::Off,
+        "none" if options.record.is_empty() => Engine::Off,
         "fasttrack" => Engine::FastTrack,
         "acculock" => Engine::AccuLock,
         _ => Engine::General,

@@ -313,6 +313,7 @@ pub(crate) fn finish() {
         // What ends is what the processor's thread began as; a fiber that it is
         // on rests.
         let home = (*hot).home;
+        (*thread).settle_log();
         let at_home = (*thread).switch(home);
         if !at_home {
             (*thread).resting = (*hot).top;
@@ -322,6 +323,7 @@ pub(crate) fn finish() {
         (*hot).top = std::ptr::null_mut();
         (*hot).floor = 0;
         (*hot).span = 0;
+        (*hot).log = 0;
         // What the C library does from now on is not the program's doing.
         (*hot).gone = 1;
         match at_home {

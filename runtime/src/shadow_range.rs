@@ -4,6 +4,7 @@
 use crate::cell::Cell;
 use crate::memory;
 use crate::objects;
+use crate::record;
 use crate::shadow::{self, Half, Word};
 use crate::stamp::{self, Stamp};
 use crate::thread::{Thread, Visit};
@@ -159,6 +160,7 @@ fn fill_large(thread: &mut Thread, address: usize, size: usize) {
 pub(crate) fn forget_stack(visit: &Visit) {
     let thread = visit.thread();
     let extent = thread.extent.clone();
+    record::forget(thread, extent.start, extent.len());
     forget(thread, extent.start, extent.len());
 }
 

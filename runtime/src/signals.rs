@@ -194,6 +194,9 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, o
         if known {
             let visit = Visit::begin();
             let thread = visit.thread();
+            let cursor = (*hot).log;
+            thread.settle_log();
+            let log = thread.log.interrupt(cursor);
             // What the thread ignores where it was interrupted is looked at in
             // the handler.
             let ignores = (
@@ -203,7 +206,7 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, o
             thread.publish_ignore();
             sync::take(&visit, edge(signal), 0);
             thread.signals.handling += u32::from(!own);
-            outside = Some((Inside::begin(Context::ROOT), ignores));
+            outside = Some((Inside::begin(Context::ROOT), ignores, log));
         }
         let errno = libc::__errno_location();
         let before = errno.read();
@@ -215,11 +218,12 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, o
             let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
             handler(signal);
         }
-        if let Some((inside, ignores)) = outside {
+        if let Some((inside, ignores, log)) = outside {
             let visit = Visit::begin();
             let thread = visit.thread();
             (thread.ignore, thread.ignore_sync) = ignores;
             thread.publish_ignore();
+            thread.log.resume(hot, &log);
             thread.signals.handling -= u32::from(!own);
             drop(inside);
             let options = options::get();

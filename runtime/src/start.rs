@@ -9,7 +9,7 @@ use crate::spin::pause;
 use crate::thread::Visit;
 use crate::{
     cell, detector, entry, finish, fork, hooks, memory, objects, options, readers, real, record,
-    shadow, sweep,
+    shadow, sweep, tape,
 };
 
 const NOT_YET: u8 = 0;
@@ -39,6 +39,9 @@ pub(crate) fn init() {
                 _ => sweep::init(),
             }
             record::init();
+            if tape::is_recording() {
+                note_accesses();
+            }
             STATE.store(DONE, Ordering::Release);
             finish::prepare();
             fork::prepare();
@@ -60,24 +63,49 @@ pub(crate) fn init() {
 fn off() {
     real::step_aside();
     for entry in entry::all() {
-        patch_to_return(entry);
+        const RETURN: u8 = 0xc3;
+        // Where code must not be changed, the slow paths do nothing instead.
+        patch(entry, &[RETURN]);
     }
 }
 
-/// Replaces the first instruction of a function by a return.
-fn patch_to_return(function: usize) {
-    const RETURN: u8 = 0xc3;
+/// Makes the hot entry points note all accesses for the trace.
+fn note_accesses() {
+    let checked = options::get().detector != "none";
+    for twins in entry::accesses() {
+        let to = match checked {
+            true => twins.recorded,
+            false => twins.unchecked,
+        };
+        const JUMP: u8 = 0xe9;
+        let mut code = [JUMP, 0, 0, 0, 0];
+        // The distance counts from behind the instruction; all of our code is
+        // near.
+        let distance = to.wrapping_sub(twins.usual + code.len()) as i32;
+        code[1..].copy_from_slice(&distance.to_le_bytes());
+        if !patch(twins.usual, &code) {
+            fatal("the system does not allow to change code, so no trace can be recorded");
+        }
+    }
+}
+
+/// Replaces the first instructions of a function; false if that is not allowed.
+fn patch(function: usize, code: &[u8]) -> bool {
     let page = function & !(memory::PAGE - 1);
+    let length = function + code.len() - page;
     let protect = |protection| {
-        // SAFETY: the page of a function of ours; the program does not run yet.
-        unsafe { libc::mprotect(page as *mut _, memory::PAGE, protection) == 0 }
+        // SAFETY: pages of a function of ours; the program does not run yet.
+        unsafe { libc::mprotect(page as *mut _, length, protection) == 0 }
     };
-    // Where code must not be changed, the slow paths do nothing instead.
-    if protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) {
-        // SAFETY: writable now.
-        unsafe { (function as *mut u8).write_volatile(RETURN) };
+    let allowed = protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC);
+    if allowed {
+        for (i, &byte) in code.iter().enumerate() {
+            // SAFETY: writable now.
+            unsafe { (function as *mut u8).add(i).write_volatile(byte) };
+        }
         protect(libc::PROT_READ | libc::PROT_EXEC);
     }
+    allowed
 }
 
 with_caller! {

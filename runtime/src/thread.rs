@@ -74,8 +74,11 @@ pub(crate) struct Thread {
     pub(crate) team: usize,
     /// Things to be done once that it is about to do.
     pub(crate) once: Vec<usize>,
-    /// Events for the recorder.
-    pub(crate) collected: crate::record::Collected,
+    /// Events for a detector without shadow words.
+    pub(crate) collected: crate::general::Collected,
+    /// Accesses, and all events, for the trace that is being recorded.
+    pub(crate) log: crate::log::Log,
+    pub(crate) recorder: crate::tape::Recorder,
 }
 
 /// Where an access is looked for among the recent ones: the first of a pair.
@@ -117,7 +120,9 @@ impl Thread {
             slept: None,
             team: 0,
             once: Vec::new(),
-            collected: crate::record::Collected::default(),
+            collected: crate::general::Collected::default(),
+            log: crate::log::Log::default(),
+            recorder: crate::tape::Recorder::default(),
         });
         thread.signals.prepare();
         thread.lease();
@@ -304,6 +309,7 @@ impl Thread {
         unsafe {
             (*hot).thread = self;
             (*hot).top = top;
+            (*hot).log = self.log.start();
         }
         self.resting = std::ptr::null_mut();
         self.publish();
@@ -325,6 +331,7 @@ impl Thread {
             if top.is_null() {
                 return false;
             }
+            self.settle_log();
             self.resting = (*hot).top;
             (*to).enter(top);
             if (*hot).pending != 0 {
@@ -370,8 +377,20 @@ impl Thread {
     }
 
     /// Tells the fast paths whether accesses are looked at.
-    pub(crate) fn publish_ignore(&self) {
+    pub(crate) fn publish_ignore(&mut self) {
+        self.settle_log();
+        self.log.set_ignored(self.ignore != 0);
         self.publish();
+    }
+
+    /// Takes over what the hot path has noted for the trace, if this is the
+    /// current thread.
+    pub(crate) fn settle_log(&mut self) {
+        let hot = hot();
+        // SAFETY: our own block.
+        if unsafe { (*hot).thread.cast_const() } == std::ptr::from_ref(self) {
+            self.log.drain(hot, self.number, &mut self.recorder);
+        }
     }
 
     /// Stamps and sets of readers may get new meanings.

@@ -43,6 +43,8 @@ pub(crate) struct Hot {
     /// Sets of readers that a read of this epoch is in, plus one: 0 is none, and
     /// so is the read half of a word that nobody has read.
     pub(crate) sets: [u32; SETS],
+    /// Where the next entry of the thread's [`log`](crate::log) goes.
+    pub(crate) log: usize,
 }
 
 impl Hot {
@@ -64,7 +66,7 @@ impl Hot {
 pub(crate) const SETS: usize = 64;
 
 /// Bytes reserved for [`Hot`].
-const SIZE: usize = 64 + 4 * SETS;
+const SIZE: usize = 64 + 4 * SETS + 8;
 const _: () = assert!(size_of::<Hot>() <= SIZE);
 const _: () = assert!(std::mem::offset_of!(Hot, span) == 4);
 const _: () = assert!(std::mem::offset_of!(Hot, top) == 8);
@@ -72,6 +74,7 @@ const _: () = assert!(std::mem::offset_of!(Hot, caller) == 32);
 const _: () = assert!(std::mem::offset_of!(Hot, function) == 40);
 const _: () = assert!(std::mem::offset_of!(Hot, reader) == 48);
 const _: () = assert!(std::mem::offset_of!(Hot, sets) == 64);
+const _: () = assert!(std::mem::offset_of!(Hot, log) == 320);
 
 std::arch::global_asm!(
     ".section .tbss,\"awT\",@nobits",

@@ -6,6 +6,7 @@
 //! `RACEHOUND_GALLERY=all` each is built in every way.
 
 mod program;
+mod recorded;
 mod reports;
 
 use std::path::{Path, PathBuf};
@@ -206,7 +207,12 @@ fn check_all(directory: &str) {
                 .map(move |way| (Program::read(&path).unwrap(), way))
         })
         .collect();
-    assert!(!work.is_empty(), "the gallery has no {directory}");
+    check_each(&work, |(program, way)| check(program, way));
+}
+
+/// Checks things side by side, and tells all that is wrong.
+fn check_each<T: Sync>(work: &[T], check: impl Fn(&T) -> Result<(), String> + Sync) {
+    assert!(!work.is_empty(), "the gallery is empty");
     let queue = Mutex::new(work.iter());
     let failures = Mutex::new(Vec::new());
     let workers = thread::available_parallelism().map_or(2, usize::from);
@@ -214,10 +220,10 @@ fn check_all(directory: &str) {
         for _ in 0..workers {
             scope.spawn(|| {
                 loop {
-                    let Some((program, way)) = queue.lock().unwrap().next() else {
+                    let Some(one) = queue.lock().unwrap().next() else {
                         return;
                     };
-                    if let Err(failure) = check(program, way) {
+                    if let Err(failure) = check(one) {
                         failures.lock().unwrap().push(failure);
                     }
                 }

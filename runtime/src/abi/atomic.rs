@@ -19,7 +19,7 @@ use crate::cell::{self, Cell};
 use crate::detector::{self, Engine};
 use crate::rule::{AccuLock, FastTrack, Rule};
 use crate::thread::Visit;
-use crate::{general, objects, options, report, shadow, sync};
+use crate::{general, objects, options, record, report, shadow, sync};
 
 /// The memory order that a number stands for. Unknown numbers are the strongest.
 fn order(number: c_int) -> MemoryOrder {
@@ -46,11 +46,25 @@ fn perform<T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) 
         Engine::Off => operation().value,
         Engine::FastTrack => with_rule::<FastTrack, T>(address, size, operation),
         Engine::AccuLock => with_rule::<AccuLock, T>(address, size, operation),
-        Engine::General => general::atomic(address, size, || {
-            let done = operation();
-            (done.value, done.op, done.order)
-        }),
+        Engine::General => as_event(address, size, operation),
     }
+}
+
+/// Carries an operation out that is an event, and nothing else.
+fn as_event<T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
+    let place = caller();
+    let visit = Visit::begin();
+    let thread = visit.thread();
+    if thread.ignore != 0 || thread.ignore_sync != 0 || !record::is_active() {
+        return operation().value;
+    }
+    let context = thread.context(place);
+    general::atomically(thread, context, |thread| {
+        let Done { value, op, order } = operation();
+        let op = record::atomic_op((address, size), op, order);
+        record::atomic(thread, place, op);
+        (value, op)
+    })
 }
 
 fn with_rule<R: Rule, T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
@@ -128,6 +142,7 @@ fn settle<R: Rule, T>(
     let stamp = thread.stamp(visit.hot(), place);
     let mut cell = Cell::of(group, &mut thread.spare);
     let Done { value, op, order } = operation();
+    record::atomic(thread, place, record::atomic_op((address, size), op, order));
     let sync = thread.ignore_sync == 0;
     let mut known = objects::number_in(&cell, address);
     if sync

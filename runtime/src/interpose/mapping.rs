@@ -5,11 +5,14 @@
 
 use std::ffi::{c_int, c_void};
 
+use racehound_detect::AccessKind;
+
 use super::{Call, Errno, interpose};
+use crate::access::Access;
 use crate::memory::PAGE;
 use crate::spin::Locked;
 use crate::thread::Visit;
-use crate::{shadow, shadow_range};
+use crate::{record, shadow, shadow_range};
 
 mod real {
     use std::ffi::{c_int, c_void};
@@ -34,6 +37,7 @@ fn forget(address: usize, size: usize) {
     let visit = Visit::begin();
     let thread = visit.thread();
     let end = address.saturating_add(size.saturating_add(PAGE - 1) & !(PAGE - 1));
+    record::forget(thread, address, end - address);
     if end - address < shadow::CHUNK_LENGTH {
         return shadow_range::forget(thread, address, end - address);
     }
@@ -71,6 +75,13 @@ fn mark(call: &Call, at: usize, size: usize) {
     if thread.ignore == 0 && !call.ignored && shadow::prepare(at) {
         let stamp = thread.stamp(visit.hot(), call.place);
         shadow_range::written(thread, at, size.min(PAGE), stamp);
+        let first_page = Access {
+            address: at,
+            size: size.min(PAGE),
+            kind: AccessKind::Write,
+            place: call.place,
+        };
+        record::range(&visit, &first_page);
     }
 }
 

@@ -96,7 +96,8 @@ pub(super) fn file_header(space: Space) -> [u8; FILE_HEADER] {
     out
 }
 
-pub(super) fn read_file_header(bytes: &[u8; FILE_HEADER]) -> Result<Space> {
+/// The kind of locations, and the version.
+pub(super) fn read_file_header(bytes: &[u8; FILE_HEADER]) -> Result<(Space, u16)> {
     if !bytes.starts_with(&MAGIC) {
         return Err(Error::NotATrace {
             found: format!("{:?}", String::from_utf8_lossy(&bytes[..8])),
@@ -116,8 +117,8 @@ pub(super) fn read_file_header(bytes: &[u8; FILE_HEADER]) -> Result<Space> {
         });
     }
     match bytes[10] {
-        0 => Ok(Space::Names),
-        1 => Ok(Space::Addresses),
+        0 => Ok((Space::Names, version)),
+        1 => Ok((Space::Addresses, version)),
         other => Err(Error::Damaged {
             offset: 10,
             what: format!("{other} is no kind of location"),

@@ -1,151 +1,52 @@
-//! Events to bytes and back. Both sides keep the same small memory of what
-//! came before, so what is usual costs one byte.
+//! How an event is written, and the way back; the way there is a
+//! [`Strand`](super::Strand). Both sides keep the same small memory of what came
+//! before, so what is usual costs one byte, and what was expected even less.
 //!
 //! ```text
 //! event = tag [thread] site operands
+//!       | tag [thread] [length]     as many as that are as expected
+//!       | tag [thread] stride       as expected, but for the location
 //! tag   = kind (5 bits) | detail (2 bits) << 5 | thread-changes << 7
 //! ```
 
+use super::expectation::{Memory, Shape};
 use super::varint::{self, Bytes};
 use crate::event::{Event, Kind, MemoryOrder, Mode, Op};
 use crate::id::{FunctionId, Loc, SiteId, SyncId, ThreadId};
 use crate::table::{Space, Tables};
 
 const KIND: u8 = 0x1f;
-const SWITCH: u8 = 0x80;
-const FLAG_A: u8 = 0x20;
-const FLAG_B: u8 = 0x40;
+pub(super) const SWITCH: u8 = 0x80;
+pub(super) const FLAG_A: u8 = 0x20;
+pub(super) const FLAG_B: u8 = 0x40;
 
 /// Sizes that fit the tag; any other is written out under [`OTHER_SIZE`].
-const SIZES: [u32; 3] = [1, 4, 8];
-const OTHER_SIZE: u8 = 3;
+pub(super) const SIZES: [u32; 3] = [1, 4, 8];
+pub(super) const OTHER_SIZE: u8 = 3;
 
-/// What writer and reader both remember.
-#[derive(Default)]
-struct Memory {
-    thread: u32,
-    site_of_thread: Vec<u32>,
-    loc_of_site: Vec<u64>,
+/// Accesses that are all as expected. The detail is their number less one;
+/// [`LONG_RUN`] says that the number follows.
+pub(super) const RUN: u8 = 24;
+pub(super) const LONG_RUN: u8 = 3;
+/// An access that is as expected but for its location.
+pub(super) const ELSEWHERE: u8 = 25;
+const _: () = assert!(Kind::ALL.len() <= RUN as usize);
+
+/// A detail, where the tag has it.
+pub(super) fn detail(detail: u8) -> u8 {
+    detail << 5
 }
 
-impl Memory {
-    #[inline]
-    fn site(&mut self, thread: u32) -> &mut u32 {
-        entry(&mut self.site_of_thread, thread)
-    }
-
-    #[inline]
-    fn loc(&mut self, site: u32) -> &mut u64 {
-        entry(&mut self.loc_of_site, site)
-    }
-}
-
-#[inline]
-fn entry<T: Default + Clone>(table: &mut Vec<T>, index: u32) -> &mut T {
-    let index = index as usize;
-    if index >= table.len() {
-        table.resize(index + 1, T::default());
-    }
-    &mut table[index]
-}
-
-#[derive(Default)]
-pub(super) struct Encoder {
-    memory: Memory,
-}
-
-impl Encoder {
-    pub(super) fn put(&mut self, out: &mut Vec<u8>, event: &Event) {
-        let Event { thread, site, op } = *event;
-        let tag_at = out.len();
-        let mut tag = op.kind() as u8;
-        out.push(tag);
-        if thread.0 != self.memory.thread {
-            tag |= SWITCH;
-            varint::put(out, u64::from(thread.0));
-            self.memory.thread = thread.0;
-        }
-        let last_site = self.memory.site(thread.0);
-        varint::put_delta(out, u64::from(*last_site), u64::from(site.0));
-        *last_site = site.0;
-
-        match op {
-            Op::Read { loc, size }
-            | Op::Write { loc, size }
-            | Op::Alloc { loc, size }
-            | Op::Free { loc, size } => tag |= self.place(out, site, loc, size),
-            Op::AtomicLoad { loc, size, order }
-            | Op::AtomicStore { loc, size, order }
-            | Op::AtomicRmw { loc, size, order } => {
-                tag |= self.place(out, site, loc, size);
-                out.push(order as u8);
-            }
-            Op::Fence { order } => out.push(order as u8),
-            Op::Acquire { lock, mode } | Op::Release { lock, mode } => {
-                if mode == Mode::Shared {
-                    tag |= FLAG_A;
-                }
-                varint::put(out, u64::from(lock.0));
-            }
-            Op::Fork { child } | Op::Join { child } => varint::put(out, u64::from(child.0)),
-            Op::Wait { cond, lock } => {
-                varint::put(out, u64::from(cond.0));
-                tag |= optional(out, lock.map(|l| l.0));
-            }
-            Op::Wake {
-                cond,
-                lock,
-                notified,
-            } => {
-                varint::put(out, u64::from(cond.0));
-                tag |= optional(out, lock.map(|l| l.0));
-                if notified {
-                    tag |= FLAG_A;
-                }
-            }
-            Op::NotifyOne { cond, woken } => {
-                varint::put(out, u64::from(cond.0));
-                tag |= optional(out, woken.map(|t| t.0));
-            }
-            Op::NotifyAll { cond: object }
-            | Op::BarrierArrive { barrier: object }
-            | Op::BarrierLeave { barrier: object }
-            | Op::SemPost { sem: object }
-            | Op::SemWait { sem: object } => varint::put(out, u64::from(object.0)),
-            Op::Call { function } => varint::put(out, u64::from(function.0)),
-            Op::Return | Op::RegionBegin | Op::RegionEnd => {}
-        }
-        out[tag_at] = tag;
-    }
-
-    fn place(&mut self, out: &mut Vec<u8>, site: SiteId, loc: Loc, size: u32) -> u8 {
-        let last = self.memory.loc(site.0);
-        varint::put_delta(out, *last, loc.0);
-        *last = loc.0;
-        let class = match SIZES.iter().position(|&s| s == size) {
-            Some(class) => class as u8,
-            None => {
-                varint::put(out, u64::from(size));
-                OTHER_SIZE
-            }
-        };
-        class << 5
-    }
-}
-
-fn optional(out: &mut Vec<u8>, id: Option<u32>) -> u8 {
-    match id {
-        Some(id) => {
-            varint::put(out, u64::from(id));
-            FLAG_B
-        }
-        None => 0,
-    }
-}
-
-#[derive(Default)]
+/// What came before, to tell from it what comes now.
 pub(super) struct Decoder {
-    memory: Memory,
+    thread: u32,
+    /// Accesses as expected that are still to come.
+    run: u32,
+    /// What is remembered of each thread.
+    memories: Vec<Option<Memory>>,
+    /// In files of version 1 nothing was expected, and the last location at each
+    /// site was remembered for all threads together.
+    together: Option<Vec<u64>>,
 }
 
 /// How large each table is: ids beyond are damage.
@@ -170,33 +71,70 @@ impl Limits {
             },
         }
     }
+
+    /// No access reaches around the end of the address space.
+    #[inline(always)]
+    fn loc(&self, loc: u64, size: u32) -> Option<Loc> {
+        (loc < self.locs && loc.checked_add(u64::from(size)).is_some()).then_some(Loc(loc))
+    }
 }
 
 impl Decoder {
+    pub(super) fn new(version: u16) -> Self {
+        Self {
+            thread: 0,
+            run: 0,
+            memories: Vec::new(),
+            together: (version == 1).then(Vec::new),
+        }
+    }
+
+    /// Whether events are still to come although there are no bytes for them.
+    pub(super) fn expects_more(&self) -> bool {
+        self.run > 0
+    }
+
+    #[inline]
+    fn memory(&mut self) -> &mut Memory {
+        let index = self.thread as usize;
+        if index >= self.memories.len() {
+            self.memories.resize_with(index + 1, || None);
+        }
+        self.memories[index].get_or_insert_default()
+    }
+
     /// The next event, or `None` if these bytes are not one.
     #[inline(always)]
     pub(super) fn get(&mut self, bytes: &mut Bytes<'_>, limits: &Limits) -> Option<Event> {
+        if self.run > 0 {
+            self.run -= 1;
+            return self.expected(None, limits);
+        }
         let tag = bytes.byte()?;
         if tag & SWITCH != 0 {
-            self.memory.thread = below(bytes.u32()?, limits.threads)?;
+            self.thread = below(bytes.u32()?, limits.threads)?;
         }
-        let thread = self.memory.thread;
-        if thread as usize >= limits.threads {
+        if self.thread as usize >= limits.threads {
             return None;
         }
-        let last_site = self.memory.site(thread);
-        let site = varint::add_delta(u64::from(*last_site), bytes.varint()?);
+        let code = tag & KIND;
+        if code >= RUN {
+            return self.run_or_elsewhere(bytes, tag, limits);
+        }
+        let memory = self.memory();
+        let site = varint::add_delta(u64::from(memory.site()), bytes.varint()?);
         if site >= limits.sites as u64 {
             return None;
         }
         let site = site as u32;
-        *last_site = site;
+        memory.go_to(site);
 
         // Nearly all events are plain accesses. Telling reads from writes only
         // here, without a jump that depends on it, saves a misprediction each.
-        let code = tag & KIND;
         let op = if code <= Kind::Write as u8 {
             let (loc, size) = self.place(bytes, site, tag, limits)?;
+            let shape = Shape::new(size, code == Kind::Write as u8);
+            self.memory().at(site).shape = shape;
             match code == Kind::Read as u8 {
                 true => Op::Read { loc, size },
                 false => Op::Write { loc, size },
@@ -204,11 +142,57 @@ impl Decoder {
         } else {
             self.rare(bytes, site, tag, limits)?
         };
-        Some(Event {
-            thread: ThreadId(thread),
+        Some(self.event(site, op))
+    }
+
+    fn event(&self, site: u32, op: Op) -> Event {
+        Event {
+            thread: ThreadId(self.thread),
             site: SiteId(site),
             op,
-        })
+        }
+    }
+
+    fn run_or_elsewhere(
+        &mut self,
+        bytes: &mut Bytes<'_>,
+        tag: u8,
+        limits: &Limits,
+    ) -> Option<Event> {
+        if self.together.is_some() {
+            return None;
+        }
+        match tag & KIND {
+            RUN => {
+                let length = match tag >> 5 & 3 {
+                    LONG_RUN => bytes.u32()?,
+                    less_one => u32::from(less_one) + 1,
+                };
+                self.run = length.checked_sub(1)?;
+                self.expected(None, limits)
+            }
+            ELSEWHERE => {
+                let stride = varint::signed(bytes.varint_any()?);
+                self.expected(Some(stride), limits)
+            }
+            _ => None,
+        }
+    }
+
+    /// The access that is expected, perhaps at another location.
+    #[inline(always)]
+    fn expected(&mut self, stride: Option<u64>, limits: &Limits) -> Option<Event> {
+        let memory = self.memory();
+        let site = below(memory.next(), limits.sites)?;
+        memory.go_to(site);
+        let seen = memory.at(site);
+        if seen.shape == Shape::NONE {
+            return None;
+        }
+        let loc = seen.move_by(stride.unwrap_or(seen.stride));
+        let shape = seen.shape;
+        let op = shape.at(limits.loc(loc, shape.size())?);
+        Some(self.event(site, op))
     }
 
     /// Everything that is not a plain access.
@@ -308,17 +292,23 @@ impl Decoder {
         tag: u8,
         limits: &Limits,
     ) -> Option<(Loc, u32)> {
-        let last = self.memory.loc(site);
-        let loc = varint::add_delta(*last, bytes.varint_any()?);
-        *last = loc;
-        let class = tag >> 5 & 3;
-        let size = match SIZES.get(usize::from(class)) {
+        let stride = varint::signed(bytes.varint_any()?);
+        let loc = match &mut self.together {
+            None => self.memory().at(site).move_by(stride),
+            Some(locs) => {
+                let index = site as usize;
+                if index >= locs.len() {
+                    locs.resize(index + 1, 0);
+                }
+                locs[index] = locs[index].wrapping_add(stride);
+                locs[index]
+            }
+        };
+        let size = match SIZES.get(usize::from(tag >> 5 & 3)) {
             Some(&size) => size,
             None => bytes.u32()?,
         };
-        // No access reaches around the end of the address space.
-        (loc < limits.locs && loc.checked_add(u64::from(size)).is_some())
-            .then_some((Loc(loc), size))
+        Some((limits.loc(loc, size)?, size))
     }
 }
 

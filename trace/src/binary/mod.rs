@@ -1,4 +1,4 @@
-//! The binary trace format, version 1.
+//! The binary trace format, version 2.
 //!
 //! ```text
 //! file   = header block* end-block
@@ -24,21 +24,32 @@
 //! with a [`Truncation`](crate::Truncation) that says what is missing), and
 //! anything else that does not fit is *damage* and an error with its offset.
 //!
-//! # How an event becomes four bytes
+//! # How an event becomes a byte, or nothing
 //! One byte says kind, common size, and whether the thread changes. The site is
 //! the difference to the thread's previous site: code runs forwards. The
-//! location is the difference to the previous location *at that site*: a site
-//! mostly walks through one array or looks at one variable again. The codec's
-//! memory lives on from block to block.
+//! location is the difference to the thread's previous location *at that site*: a
+//! site mostly walks through one array or looks at one variable again.
+//!
+//! Loops go round and round. What comes after a site is expected to be what came
+//! after it the last time, and its location to have moved as far as it did then.
+//! As many accesses as are just so are written as their number. The codec's
+//! memory lives on from block to block, and is one for each thread: so the events
+//! of different threads can be encoded side by side.
+//!
+//! # Version 1
+//! is read. It expected nothing, and had one memory of locations for all threads.
 
 mod block;
 mod codec;
 mod definitions;
+mod expectation;
 mod reader;
+mod strand;
 mod varint;
 mod writer;
 
 pub use reader::Reader;
+pub use strand::Strand;
 pub use writer::Writer;
 
 /// What every binary trace starts with. The bytes outside ASCII and the line
@@ -46,7 +57,10 @@ pub use writer::Writer;
 pub const MAGIC: [u8; 8] = *b"\x89RHT\r\n\x1a\n";
 
 /// The format version this crate writes, and the newest it reads.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
+
+/// Events in a block, at most: a reader need not believe in more.
+const MOST_EVENTS: usize = 1 << 17;
 
 /// Whether these first bytes of a file are those of a binary trace, perhaps one
 /// that ends already there.

@@ -2,11 +2,11 @@
 
 use std::io::{ErrorKind, Read};
 
-use super::MAGIC;
 use super::block::{self, FILE_HEADER, Header, Kind};
 use super::codec::{Decoder, Limits};
 use super::definitions;
 use super::varint::{Bytes, SLACK};
+use super::{MAGIC, MOST_EVENTS, VERSION};
 use crate::error::{Error, Result, Truncation};
 use crate::event::Event;
 use crate::source::Source;
@@ -49,15 +49,16 @@ impl<R: Read> Reader<R> {
                 },
             });
         }
+        let (space, version) = match whole {
+            true => block::read_file_header(&header)?,
+            false => (Space::Names, VERSION),
+        };
         let mut reader = Self {
             input,
             offset: FILE_HEADER as u64,
-            space: match whole {
-                true => block::read_file_header(&header)?,
-                false => Space::Names,
-            },
+            space,
             tables: Tables::default(),
-            decoder: Decoder::default(),
+            decoder: Decoder::new(version),
             payload: Vec::new(),
             events: 0,
             state: State::Reading,
@@ -141,18 +142,20 @@ impl<R: Read> Reader<R> {
     }
 
     fn decode(&mut self, header: Header, batch: &mut Vec<Event>) -> Result<()> {
+        if header.count as usize > MOST_EVENTS {
+            return self.damaged("the block has more events than any");
+        }
         let limits = Limits::new(&self.tables, self.space);
         let mut bytes = Bytes::new(&self.payload);
-        // An event is at least two bytes: a false count reserves no memory.
-        batch.reserve((header.count as usize).min(self.payload.len() / 2));
+        batch.reserve(header.count as usize);
         for i in 0..header.count {
             match self.decoder.get(&mut bytes, &limits) {
                 Some(event) => batch.push(event),
                 None => return self.damaged(format!("event {i} of the block makes no sense")),
             }
         }
-        if bytes.remaining() > 0 {
-            return self.damaged("bytes are left over after the block's events");
+        if bytes.remaining() > 0 || self.decoder.expects_more() {
+            return self.damaged("something is left over after the block's events");
         }
         self.events += u64::from(header.count);
         Ok(())

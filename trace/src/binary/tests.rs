@@ -66,6 +66,59 @@ fn every_operation_comes_back() {
 }
 
 #[test]
+fn a_file_of_version_1_is_read() {
+    let bytes = include_bytes!("samples/version-1.rht");
+    assert_eq!(bytes[8], 1);
+    let back = Trace::collect(Reader::new(&bytes[..]).unwrap()).unwrap();
+    assert_eq!(back, sample(3, Space::Addresses));
+}
+
+#[test]
+fn strands_of_threads_come_back_in_the_order_they_were_appended_in() {
+    let trace = sample(4, Space::Addresses);
+    let mut writer = Writer::new(Vec::new(), trace.space).unwrap();
+    let threads = trace.tables.threads.len();
+    let mut strands: Vec<_> = (0..threads)
+        .map(|i| Strand::new(crate::ThreadId::from_index(i)))
+        .collect();
+    let mut expected = Vec::new();
+    for events in trace.events.chunks(9) {
+        for event in events {
+            strands[event.thread.index()].put(event.site, &event.op);
+        }
+        for (i, strand) in strands.iter_mut().enumerate() {
+            writer.append(&trace.tables, strand).unwrap();
+            assert_eq!(strand.count(), 0);
+            expected.extend(events.iter().filter(|e| e.thread.index() == i));
+        }
+    }
+    let bytes = writer.finish().unwrap();
+    let back = Trace::collect(Reader::new(&bytes[..]).unwrap()).unwrap();
+    assert_eq!(back.events, expected);
+}
+
+#[test]
+fn a_loop_costs_nothing() {
+    let mut trace = sample(1, Space::Addresses);
+    let (thread, site) = (trace.events[0].thread, trace.events[0].site);
+    let accesses = (0..100_000u64).map(|i| crate::Event {
+        thread,
+        site,
+        op: crate::Op::Write {
+            loc: crate::Loc(0x1000 + 8 * i),
+            size: 8,
+        },
+    });
+    trace.events = accesses.collect();
+    let bytes = write(&trace);
+    let back = Trace::collect(Reader::new(&bytes[..]).unwrap()).unwrap();
+    assert_eq!(back.events, trace.events);
+    trace.events.truncate(10);
+    let longer = bytes.len() - write(&trace).len();
+    assert!(longer < 100, "{longer} bytes for a loop");
+}
+
+#[test]
 fn a_memory_event_takes_at_most_six_bytes() {
     let trace = Trace::collect(Generator::new(Workload::default()).unwrap()).unwrap();
     let empty = Trace {

@@ -10,18 +10,30 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// Appends a number that is small in either direction.
+#[inline]
+pub(super) fn put_signed(out: &mut Vec<u8>, value: u64) {
+    let value = value as i64;
+    put(out, ((value << 1) ^ (value >> 63)) as u64);
+}
+
+/// Undoes [`put_signed`], but for the bytes.
+#[inline]
+pub(super) fn signed(zigzag: u64) -> u64 {
+    let value = (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64);
+    value as u64
+}
+
 /// Appends the difference `to - from`, wrapping, small in either direction.
 #[inline]
 pub(super) fn put_delta(out: &mut Vec<u8>, from: u64, to: u64) {
-    let delta = to.wrapping_sub(from) as i64;
-    put(out, ((delta << 1) ^ (delta >> 63)) as u64);
+    put_signed(out, to.wrapping_sub(from));
 }
 
 /// Undoes [`put_delta`].
 #[inline]
 pub(super) fn add_delta(from: u64, zigzag: u64) -> u64 {
-    let delta = (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64);
-    from.wrapping_add(delta as u64)
+    from.wrapping_add(signed(zigzag))
 }
 
 /// Zero bytes that a buffer must have behind its contents, so that a number can

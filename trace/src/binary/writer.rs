@@ -2,15 +2,18 @@
 
 use std::io::Write;
 
+use super::MOST_EVENTS;
 use super::block::{self, Header, Kind};
-use super::codec::Encoder;
 use super::definitions::{self, Written};
+use super::strand::Strand;
 use crate::error::Result;
 use crate::event::Event;
 use crate::table::{Space, Tables};
 
-/// A block is written once it has this many bytes: what a crash may lose.
+/// A block is written once it has this many bytes or events: what a crash may
+/// lose.
 const BLOCK_BYTES: usize = 32 * 1024;
+const BLOCK_EVENTS: usize = MOST_EVENTS / 2;
 
 /// Writes a binary trace.
 ///
@@ -18,7 +21,10 @@ const BLOCK_BYTES: usize = 32 * 1024;
 /// leaves a trace that reads as cut short, as it would after a crash.
 pub struct Writer<W: Write> {
     out: W,
-    encoder: Encoder,
+    /// Of the threads whose events were given as such.
+    strands: Vec<Option<Strand>>,
+    /// The one that was added to last.
+    current: usize,
     written: Written,
     definitions: Vec<u8>,
     definition_count: u32,
@@ -34,7 +40,8 @@ impl<W: Write> Writer<W> {
         out.write_all(&block::file_header(space))?;
         Ok(Self {
             out,
-            encoder: Encoder::default(),
+            strands: Vec::new(),
+            current: 0,
             written: Written::default(),
             definitions: Vec::new(),
             definition_count: 0,
@@ -47,21 +54,59 @@ impl<W: Write> Writer<W> {
     /// Appends events. `tables` must hold every id they use, and be the same
     /// tables as in earlier calls, perhaps grown.
     pub fn write(&mut self, tables: &Tables, events: &[Event]) -> Result<()> {
-        self.definition_count +=
-            definitions::put_new(&mut self.definitions, tables, &mut self.written);
+        self.define(tables);
         for event in events {
-            self.encoder.put(&mut self.events, event);
-            self.event_count += 1;
-            if self.events.len() >= BLOCK_BYTES {
+            let thread = event.thread.index();
+            if thread != self.current {
+                self.unwind_current();
+                self.current = thread;
+            }
+            if self.strands.len() <= thread {
+                self.strands.resize_with(thread + 1, || None);
+            }
+            let strand = self.strands[thread].get_or_insert_with(|| Strand::new(event.thread));
+            strand.put(event.site, &event.op);
+            let is_full = is_full(
+                self.events.len() + strand.size(),
+                self.event_count as usize + strand.count(),
+            );
+            if is_full {
                 self.flush()?;
             }
         }
         Ok(())
     }
 
+    /// Appends what a strand has, which must have been made for this trace. A
+    /// thread whose events come on a strand must not have any given to
+    /// [`write`](Self::write).
+    pub fn append(&mut self, tables: &Tables, strand: &mut Strand) -> Result<()> {
+        self.define(tables);
+        if self.event_count as usize + strand.count() > MOST_EVENTS {
+            self.flush()?;
+        }
+        self.event_count += strand.unwind_into(&mut self.events);
+        match is_full(self.events.len(), self.event_count as usize) {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    fn define(&mut self, tables: &Tables) {
+        self.definition_count +=
+            definitions::put_new(&mut self.definitions, tables, &mut self.written);
+    }
+
+    fn unwind_current(&mut self) {
+        if let Some(Some(strand)) = self.strands.get_mut(self.current) {
+            self.event_count += strand.unwind_into(&mut self.events);
+        }
+    }
+
     /// Writes what is buffered, whether or not a block is full. What came
     /// before is then safe from a crash of this process.
     pub fn flush(&mut self) -> Result<()> {
+        self.unwind_current();
         if self.definition_count > 0 {
             let count = std::mem::take(&mut self.definition_count);
             let payload = std::mem::take(&mut self.definitions);
@@ -99,4 +144,9 @@ impl<W: Write> Writer<W> {
         self.out.flush()?;
         Ok(self.out)
     }
+}
+
+/// Whether it is time to write a block.
+fn is_full(bytes: usize, events: usize) -> bool {
+    bytes >= BLOCK_BYTES || events >= BLOCK_EVENTS
 }

@@ -1,0 +1,98 @@
+//! A run that is recorded, and its trace analysed by the same detector: both show
+//! the same races.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{Program, build, check_each, ways_for};
+
+const RACEHOUND: &str = env!("CARGO_BIN_EXE_racehound");
+
+/// What the program reports that no trace of it can show, and why.
+const BEYOND: [(&str, &str); 5] = [
+    ("bugs/destroy_race.c", "the use of a lock is no access"),
+    ("bugs/mutex_init_late.c", "the use of a lock is no access"),
+    ("bugs/fork_child_race.c", "children are not recorded"),
+    ("bugs/use_after_free_alone.c", "one thread does not race"),
+    (
+        "bugs/use_after_free_ordered.c",
+        "what is ordered does not race",
+    ),
+];
+
+/// A race, as its two source positions in order.
+type Pair = Vec<(String, u64)>;
+
+fn races(findings: &Path) -> BTreeSet<Pair> {
+    let text = fs::read_to_string(findings).unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let position = |access: &Value| {
+        let file = Path::new(access["file"].as_str().unwrap_or("?"));
+        let name = file.file_name().unwrap_or_default();
+        let line = access["line"].as_u64().unwrap_or(0);
+        (name.to_string_lossy().into_owned(), line)
+    };
+    findings
+        .filter(|finding| finding["kind"] == "race")
+        .map(|finding| {
+            let accesses = finding["accesses"].as_array().unwrap();
+            let mut pair: Pair = accesses.iter().map(position).collect();
+            pair.sort();
+            pair
+        })
+        .collect()
+}
+
+fn check(program: &Program, detector: &str) -> Result<(), String> {
+    let name = program.name();
+    if BEYOND.iter().any(|(beyond, _)| *beyond == name) {
+        return Ok(());
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let executable = build(program, &ways_for(program)[0], directory.path());
+    let file = |name: &str| directory.path().join(name);
+    let racehound = |arguments: &[&str]| {
+        let mut command = Command::new("timeout");
+        command.args(["60", RACEHOUND]).args(arguments);
+        command
+            .current_dir(directory.path())
+            .env_remove("TSAN_OPTIONS")
+            .env_remove("RACEHOUND_OPTIONS");
+        command
+    };
+    let options = ["run", "--record", "trace.rht", "--json", "live.json"];
+    let mut run = racehound(&options);
+    run.args(["--detector", detector, "--"]).arg(&executable);
+    let run = run.args(&program.args).output().unwrap();
+    let analysis = ["analyze", "trace.rht", "--json", "offline.json"];
+    let mut analysis = racehound(&analysis);
+    let analysis = analysis.args(["--detector", detector]).output().unwrap();
+    let errors = String::from_utf8_lossy(&analysis.stderr);
+    if ![Some(0), Some(66)].contains(&analysis.status.code()) {
+        return Err(format!("{name}: after {}: {errors}", run.status));
+    }
+    let (live, offline) = (races(&file("live.json")), races(&file("offline.json")));
+    match live == offline {
+        true => Ok(()),
+        false => Err(format!("{name}: {live:?} live, {offline:?} in the trace")),
+    }
+}
+
+#[test]
+fn a_recorded_bug_shows_the_same_races() {
+    check_each(&super::programs("bugs"), |program| {
+        check(program, "fasttrack")
+    });
+}
+
+#[test]
+fn a_recorded_clean_program_shows_none() {
+    check_each(&super::programs("clean"), |program| {
+        check(program, "fasttrack")
+    });
+}
