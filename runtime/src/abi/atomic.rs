@@ -177,7 +177,9 @@ fn settle<R: Rule, T>(
             thread.synchronise(|sync, t| sync.after_atomic(t, op, order, &mut object.atomic));
         }
     }
-    if op == AtomicOp::Load && size <= 8 && thread.ignore == 0 && sync {
+    // A recording has every load.
+    let repeats = op == AtomicOp::Load && !record::is_active();
+    if repeats && size <= 8 && thread.ignore == 0 && sync {
         thread.loads.note(Load {
             at: (address, size),
             cell: cell.version_after(),
