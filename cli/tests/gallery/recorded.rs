@@ -12,7 +12,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{Program, build, check_each, ways_for};
+use super::{Program, build, check_each, finish, ways_for};
 
 const RACEHOUND: &str = env!("CARGO_BIN_EXE_racehound");
 
@@ -62,21 +62,19 @@ fn check(program: &Program, detector: &str) -> Result<(), String> {
     let executable = build(program, &ways_for(program)[0], directory.path());
     let file = |name: &str| directory.path().join(name);
     let racehound = |arguments: &[&str]| {
-        let mut command = Command::new("timeout");
-        command.args(["60", RACEHOUND]).args(arguments);
-        command
-            .current_dir(directory.path())
-            .env_remove("TSAN_OPTIONS")
-            .env_remove("RACEHOUND_OPTIONS");
+        let mut command = Command::new(RACEHOUND);
+        command.args(arguments).args(["--detector", detector]);
         command
     };
-    let options = ["run", "--record", "trace.rht", "--json", "live.json"];
-    let mut run = racehound(&options);
-    run.args(["--detector", detector, "--"]).arg(&executable);
-    let run = run.args(&program.args).output().unwrap();
-    let analysis = ["analyze", "trace.rht", "--json", "offline.json"];
-    let mut analysis = racehound(&analysis);
-    let analysis = analysis.args(["--detector", detector]).output().unwrap();
+    let mut run = racehound(&["run", "--record", "trace.rht", "--json", "live.json"]);
+    run.arg("--").arg(&executable).args(&program.args);
+    let Some(run) = finish(&mut run, directory.path()) else {
+        return Err(format!("{name}: does not end"));
+    };
+    let mut analysis = racehound(&["analyze", "trace.rht", "--json", "offline.json"]);
+    let Some(analysis) = finish(&mut analysis, directory.path()) else {
+        return Err(format!("{name}: its analysis does not end"));
+    };
     let errors = String::from_utf8_lossy(&analysis.stderr);
     if ![Some(0), Some(66)].contains(&analysis.status.code()) {
         return Err(format!("{name}: after {}: {errors}", run.status));
