@@ -267,8 +267,12 @@ pub(crate) fn holder_died(visit: &Visit, address: usize, place: usize) {
     let owner = std::mem::take(&mut object.mutex.owner);
     object.mutex.depth = 0;
     drop(object);
-    if let Some(last) = owner.checked_sub(1).and_then(crate::registry::last_words) {
+    let Some(owner) = owner.checked_sub(1) else {
+        return;
+    };
+    if let Some(last) = crate::registry::last_words(owner) {
         thread.synchronise(|sync, t| sync.join(t, &last));
+        record::join(thread, owner);
     }
 }
 

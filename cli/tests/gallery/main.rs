@@ -121,9 +121,15 @@ fn succeeds(command: &mut Command, program: &Program) {
 
 /// Runs a program, and ends it if it takes too long.
 fn run(executable: &Path, program: &Program) -> Option<Output> {
-    let directory = executable.parent().unwrap();
-    let mut child = Command::new(executable)
-        .args(&program.args)
+    finish(
+        Command::new(executable).args(&program.args),
+        executable.parent().unwrap(),
+    )
+}
+
+/// Runs a command in a directory, and ends it if it takes too long.
+fn finish(command: &mut Command, directory: &Path) -> Option<Output> {
+    let mut child = command
         .current_dir(directory)
         .env_remove("TSAN_OPTIONS")
         .env_remove("RACEHOUND_OPTIONS")

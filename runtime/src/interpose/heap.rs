@@ -49,6 +49,7 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
 fn forget(block: *mut c_void, size: usize) {
     let visit = Visit::begin();
     blocks::freed(block as usize);
+    record::forget(visit.thread(), block as usize, size);
     shadow_range::forget(visit.thread(), block as usize, size);
 }
 

@@ -18,7 +18,7 @@ use crate::report::modules::{self, Module};
 use crate::report::{self, Reporting};
 use crate::spin::Locked;
 use crate::thread::Visit;
-use crate::{options, shadow_range};
+use crate::{options, record, shadow_range};
 
 /// The code of all libraries.
 pub(crate) struct Libraries {
@@ -95,6 +95,7 @@ pub(crate) fn begins(visit: &Visit, caller: usize) {
     let modules = modules::loaded();
     let module = modules.iter().find(|module| module.holds(caller));
     for segment in module.into_iter().flat_map(Module::segments) {
+        record::forget(visit.thread(), segment.start, segment.len());
         shadow_range::forget(visit.thread(), segment.start, segment.len());
         BEGUN.lock().push(segment);
     }
