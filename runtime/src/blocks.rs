@@ -86,6 +86,9 @@ pub(crate) fn place_of(thread: u32) -> usize {
     THREAD | thread as usize
 }
 
+/// The size that stands for larger ones, too.
+pub(crate) const LARGEST: usize = u32::MAX as usize - 1;
+
 /// Notes a block; `whose` ends with the [place of a thread](place_of).
 pub(crate) fn insert(start: usize, size: usize, whose: Context) {
     let entry = match entry(start) {
@@ -98,7 +101,7 @@ pub(crate) fn insert(start: usize, size: usize, whose: Context) {
             }
         }
     };
-    let size = size.min(u32::MAX as usize - 1) as u64 + 1;
+    let size = size.min(LARGEST) as u64 + 1;
     entry.store(u64::from(whose.0) << 32 | size, Ordering::Relaxed);
     let page = (start as u32 >> PAGE_BITS) as usize;
     if let Some(first) = self::entry(start >> CHUNK_BITS << CHUNK_BITS) {

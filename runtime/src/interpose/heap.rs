@@ -137,12 +137,22 @@ interpose! {
         if new.is_null() {
             return new;
         }
-        let old = blocks::size(block as usize).unwrap_or_else(|| libc::malloc_usable_size(block));
+        // All that there is room for: somebody may have found out how much that is.
+        let old = libc::malloc_usable_size(block);
         ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast::<u8>(), old.min(size));
         allocated(&call, new, size);
         freeing(&call, block);
         __libc_free(block);
         new
+    }
+
+    /// What the program has asked for is what it may use: the rest has the past of
+    /// the blocks before.
+    fn malloc_usable_size(block: *mut c_void) -> usize {
+        match blocks::size(block as usize) {
+            Some(size) if size < blocks::LARGEST => size,
+            _ => libc::malloc_usable_size(block),
+        }
     }
 
     fn reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
