@@ -371,6 +371,8 @@ fn racy<R: Rule>(which: Which, steps: &[(usize, Step)]) -> (BTreeSet<usize>, BTr
     (relative(live.bytes), relative(bytes))
 }
 
+// Threads here never give their leases of stamps back, of which there are enough
+// for some thousand executions.
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 

@@ -1,9 +1,10 @@
-//! A run that is recorded, and its trace analysed by the same detector: both show
-//! the same races.
+//! A run that is recorded under FastTrack, and its trace analysed by it: both show
+//! races at the same places.
 //!
 //! Nothing orders accesses that race, so they may be in the trace in another order
 //! than the detector saw them in, and the first of several that race with one is
-//! then another. So races are the same if they have a position in common.
+//! then another. So not the pairs are compared: for each race of the one there is
+//! a race of the other with a position in common.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -93,7 +94,7 @@ fn check(program: &Program, detector: &str) -> Result<(), String> {
 }
 
 #[test]
-fn a_recorded_bug_shows_the_same_races() {
+fn a_recorded_bug_races_at_the_same_places() {
     check_each(&super::programs("bugs"), |program| {
         check(program, "fasttrack")
     });
