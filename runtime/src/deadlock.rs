@@ -2,21 +2,28 @@
 //!
 //! The graph has an edge from lock *a* to lock *b* if some thread took *b* while
 //! it held *a*. A circle of edges made by different threads, with no lock in
-//! common that all of them held (a gate that lets only one of them in at a
-//! time), and that have not run in turn, means that threads in the right interleaving wait for each other.
+//! common that all of them held (a gate that lets only one of them in at a time),
+//! and that have not run in turn, means that threads in the right interleaving
+//! wait for each other.
+//!
+//! Numbers of locks are never used twice, so an order that a thread has looked at
+//! once has nothing new to tell: [`Seen`] keeps nested locking in a loop away from
+//! the graph, which all threads share.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashSet;
 
 use crate::context::Context;
+use crate::locks::LocksId;
 use crate::objects::Held;
 use crate::registry;
 use crate::report::{self, Inversion};
 use crate::spin::Locked;
 use crate::thread::Thread;
 
-/// An order of two locks as a thread had it.
-struct Edge {
-    to: u32,
+/// How a thread took one lock after another.
+struct Way {
     thread: u32,
     /// Where the second was taken, and where the first had been.
     taken: Context,
@@ -25,9 +32,22 @@ struct Edge {
     gates: Vec<u32>,
 }
 
+/// An edge, and one way in which it came to be.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    from: u32,
+    to: u32,
+    way: &'a Way,
+}
+
+/// Every edge is there in both directions: what is known of a lock that is gone
+/// is found without a look at the others.
 #[derive(Default)]
 struct Graph {
-    edges: FxHashMap<u32, Vec<Edge>>,
+    /// By the lock that was held and the one that was taken.
+    ways: BTreeMap<(u32, u32), Vec<Way>>,
+    /// By the lock that was taken and the one that was held.
+    back: BTreeSet<(u32, u32)>,
     /// Circles that were reported, by their locks.
     told: FxHashSet<Vec<u32>>,
 }
@@ -41,47 +61,70 @@ const WAYS: usize = 4;
 /// A circle that is looked for is not longer.
 const LONGEST: usize = 12;
 
-/// Edges that are looked at for a circle: where every lock is taken after every
+/// Steps that are looked at for a circle: where every lock is taken after every
 /// other, there are more ways than time.
 const EFFORT: usize = 4096;
 
+/// Orders that a thread remembers to have looked at.
+const SEEN: usize = 64;
+
+/// What a thread has looked at lately: the locks it held, and the one it took.
+pub(crate) struct Seen([(LocksId, u32); SEEN]);
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self([(LocksId::NONE, 0); SEEN])
+    }
+}
+
+impl Seen {
+    /// Whether that order is new; it is not from now on. At least one lock is
+    /// held.
+    fn is_new(&mut self, held: LocksId, lock: u32) -> bool {
+        let slot = held.to_bits().wrapping_mul(5) ^ lock;
+        let seen = &mut self.0[slot as usize % SEEN];
+        std::mem::replace(seen, (held, lock)) != (held, lock)
+    }
+}
+
 /// The thread is about to wait for a lock while it holds others.
 pub(crate) fn before_lock(thread: &mut Thread, object: Held, place: usize) {
-    let id = object.id;
-    let mutex = object.mutex;
+    let (id, owner) = (object.id, object.mutex.owner);
     drop(object);
-    if mutex.owner == thread.number + 1 || thread.held.all().is_empty() {
+    if owner == thread.number + 1 || thread.held.all().is_empty() {
         return;
     }
-    let held: Vec<(u32, Context)> = thread
-        .held
-        .all()
-        .iter()
-        .map(|h| (h.hold.lock.0, h.taken))
-        .collect();
-    if held.iter().any(|&(lock, _)| lock == id) {
+    let set = thread.held.set();
+    if thread.orders.is_new(set, id) {
+        look(thread, id, place);
+    }
+}
+
+/// Adds what the thread is about to do to the graph, and reports a circle.
+#[cold]
+fn look(thread: &Thread, id: u32, place: usize) {
+    let held = thread.held.all();
+    if held.iter().any(|h| h.hold.lock.0 == id) {
         return;
     }
-    let gates: Vec<u32> = held.iter().map(|&(lock, _)| lock).collect();
-    let mut guard = GRAPH.lock();
-    let graph = guard.get_or_insert_default();
+    let gates: Vec<u32> = held.iter().map(|h| h.hold.lock.0).collect();
     let mut taken = None;
     let mut circle = None;
-    for &(from, where_held) in &held {
-        let edges = graph.edges.entry(from).or_default();
-        let same = |e: &Edge| e.to == id && e.thread == thread.number && e.gates == gates;
-        if edges.iter().any(same) || edges.iter().filter(|e| e.to == id).count() >= WAYS {
+    let mut guard = GRAPH.lock();
+    let graph = guard.get_or_insert_default();
+    for holding in held {
+        let from = holding.hold.lock.0;
+        if !graph.wants(from, id, thread.number, &gates) {
             continue;
         }
-        let taken = *taken.get_or_insert_with(|| thread.context(place));
-        edges.push(Edge {
-            to: id,
+        let way = Way {
             thread: thread.number,
-            taken,
-            held: where_held,
+            taken: *taken.get_or_insert_with(|| thread.context(place)),
+            held: holding.taken,
             gates: gates.clone(),
-        });
-        circle = circle.or_else(|| graph.circle(from));
+        };
+        graph.add(from, id, way);
+        circle = circle.or_else(|| graph.circle(from, id));
     }
     drop(guard);
     if let Some(circle) = circle {
@@ -89,43 +132,75 @@ pub(crate) fn before_lock(thread: &mut Thread, object: Held, place: usize) {
     }
 }
 
-/// The thread has taken a lock: where it only tried, it never waited, so nothing
-/// can come of it.
-pub(crate) fn after_lock(_thread: &mut Thread, object: &mut Held, _tried: bool) {
+/// The thread has taken a lock.
+pub(crate) fn after_lock(object: &mut Held) {
     object.mutex.node = object.id + 1;
 }
 
 /// A lock is gone.
 pub(crate) fn forget(node: u32) {
-    let id = node - 1;
     if let Some(graph) = GRAPH.lock().as_mut() {
-        graph.edges.remove(&id);
-        for edges in graph.edges.values_mut() {
-            edges.retain(|e| e.to != id);
-        }
+        graph.forget(node - 1);
     }
 }
 
+/// Everything in a set or map of pairs that begins with a lock.
+fn all_of(lock: u32) -> std::ops::RangeInclusive<(u32, u32)> {
+    (lock, 0)..=(lock, u32::MAX)
+}
+
 impl Graph {
-    /// A circle through the newest edge of a lock that was not reported yet.
-    fn circle(&mut self, from: u32) -> Option<Vec<Inversion>> {
-        let newest = self.edges.get(&from)?.last()?;
-        if !self.leads(newest.to, from) {
+    /// Whether the graph lacks that way, and has room for it.
+    fn wants(&self, from: u32, to: u32, thread: u32, gates: &[u32]) -> bool {
+        let known = self.ways.get(&(from, to)).map_or(&[][..], Vec::as_slice);
+        let same = |way: &Way| way.thread == thread && way.gates == gates;
+        known.len() < WAYS && !known.iter().any(same)
+    }
+
+    fn add(&mut self, from: u32, to: u32, way: Way) {
+        self.ways.entry((from, to)).or_default().push(way);
+        self.back.insert((to, from));
+    }
+
+    fn forget(&mut self, lock: u32) {
+        let taken: Vec<u32> = self.ways.range(all_of(lock)).map(|(k, _)| k.1).collect();
+        let held: Vec<u32> = self.back.range(all_of(lock)).map(|k| k.1).collect();
+        for to in taken {
+            self.ways.remove(&(lock, to));
+            self.back.remove(&(to, lock));
+        }
+        for from in held {
+            self.ways.remove(&(from, lock));
+            self.back.remove(&(lock, from));
+        }
+    }
+
+    /// All steps from a lock to another.
+    fn steps(&self, from: u32) -> impl Iterator<Item = Step<'_>> {
+        let edges = self.ways.range(all_of(from));
+        edges.flat_map(|(&(from, to), ways)| ways.iter().map(move |way| Step { from, to, way }))
+    }
+
+    /// A circle through the newest way from one lock to another that was not
+    /// reported yet.
+    fn circle(&mut self, from: u32, to: u32) -> Option<Vec<Inversion>> {
+        if !self.leads(to, from) {
             return None;
         }
-        let mut path = vec![(from, newest)];
+        let way = self.ways.get(&(from, to))?.last()?;
+        let mut path = vec![Step { from, to, way }];
         let mut effort = EFFORT;
         if !self.extend(&mut path, from, &mut effort) {
             return None;
         }
-        let mut locks: Vec<u32> = path.iter().map(|(lock, _)| *lock).collect();
+        let mut locks: Vec<u32> = path.iter().map(|step| step.from).collect();
         locks.sort_unstable();
-        let inversion = |(from, edge): &(u32, &Edge)| Inversion {
-            from: *from,
-            to: edge.to,
-            thread: edge.thread,
-            taken: edge.taken,
-            held: edge.held,
+        let inversion = |step: &Step| Inversion {
+            from: step.from,
+            to: step.to,
+            thread: step.way.thread,
+            taken: step.way.taken,
+            held: step.way.held,
         };
         // The oldest first: the newest closes the circle.
         path.rotate_left(1);
@@ -142,41 +217,30 @@ impl Graph {
                 return true;
             }
             if seen.insert(at) {
-                open.extend(
-                    self.edges
-                        .get(&at)
-                        .into_iter()
-                        .flatten()
-                        .map(|edge| edge.to),
-                );
+                open.extend(self.ways.range(all_of(at)).map(|(edge, _)| edge.1));
             }
         }
         false
     }
 
     /// Goes on from the end of the path until it is back at its beginning.
-    fn extend<'a>(
-        &'a self,
-        path: &mut Vec<(u32, &'a Edge)>,
-        goal: u32,
-        effort: &mut usize,
-    ) -> bool {
-        let Some((_, last)) = path.last() else {
+    fn extend<'a>(&'a self, path: &mut Vec<Step<'a>>, goal: u32, effort: &mut usize) -> bool {
+        let Some(last) = path.last() else {
             return false;
         };
         let at = last.to;
         if at == goal {
             return is_dangerous(path);
         }
-        if path.len() >= LONGEST || path.iter().any(|(lock, _)| *lock == at) {
+        if path.len() >= LONGEST || path.iter().any(|step| step.from == at) {
             return false;
         }
-        for edge in self.edges.get(&at).into_iter().flatten() {
+        for step in self.steps(at) {
             if *effort == 0 {
                 return false;
             }
             *effort -= 1;
-            path.push((at, edge));
+            path.push(step);
             if self.extend(path, goal, effort) {
                 return true;
             }
@@ -187,14 +251,83 @@ impl Graph {
 }
 
 /// Whether different threads have taken part, with no gate in common.
-fn is_dangerous(path: &[(u32, &Edge)]) -> bool {
-    let locks: Vec<u32> = path.iter().map(|(lock, _)| *lock).collect();
-    path.iter().enumerate().all(|(i, (_, a))| {
-        path[..i].iter().all(|(_, b)| {
+fn is_dangerous(path: &[Step]) -> bool {
+    let locks: Vec<u32> = path.iter().map(|step| step.from).collect();
+    path.iter().enumerate().all(|(i, a)| {
+        path[..i].iter().all(|b| {
+            let (a, b) = (a.way, b.way);
             let gate = |lock: &u32| b.gates.contains(lock) && !locks.contains(lock);
             a.thread != b.thread
                 && !a.gates.iter().any(gate)
                 && !registry::in_turn(a.thread, b.thread)
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread takes locks one after another, and keeps them.
+    fn takes(graph: &mut Graph, thread: u32, locks: &[u32]) -> bool {
+        let mut danger = false;
+        for (at, &to) in locks.iter().enumerate() {
+            let gates = &locks[..at];
+            for &from in gates {
+                if graph.wants(from, to, thread, gates) {
+                    let way = Way {
+                        thread,
+                        taken: Context::UNKNOWN,
+                        held: Context::UNKNOWN,
+                        gates: gates.to_vec(),
+                    };
+                    graph.add(from, to, way);
+                    danger |= graph.circle(from, to).is_some();
+                }
+            }
+        }
+        danger
+    }
+
+    #[test]
+    fn a_circle_of_two_threads_is_dangerous() {
+        let mut graph = Graph::default();
+        assert!(!takes(&mut graph, 1000, &[1, 2]));
+        assert!(takes(&mut graph, 1001, &[2, 1]));
+    }
+
+    #[test]
+    fn a_circle_of_one_thread_or_behind_a_gate_is_not() {
+        let mut graph = Graph::default();
+        assert!(!takes(&mut graph, 1000, &[1, 2]));
+        assert!(!takes(&mut graph, 1000, &[2, 1]));
+        assert!(!takes(&mut graph, 1000, &[9, 3, 4]));
+        assert!(!takes(&mut graph, 1001, &[9, 4, 3]));
+    }
+
+    #[test]
+    fn a_lock_that_is_gone_leaves_nothing() {
+        let mut graph = Graph::default();
+        takes(&mut graph, 1000, &[1, 2, 3]);
+        graph.forget(2);
+        assert!(graph.ways.keys().eq([&(1, 3)]));
+        assert!(graph.back.iter().eq([&(3, 1)]));
+        assert!(!takes(&mut graph, 1001, &[2, 1]));
+        assert!(takes(&mut graph, 1001, &[3, 1]));
+        for lock in 1..=3 {
+            graph.forget(lock);
+        }
+        assert!(graph.ways.is_empty() && graph.back.is_empty());
+    }
+
+    #[test]
+    fn an_order_is_new_once() {
+        let mut seen = Seen::default();
+        let (some, other) = (LocksId::from_bits(3), LocksId::from_bits(5));
+        assert!(seen.is_new(some, 0));
+        assert!(!seen.is_new(some, 0));
+        assert!(seen.is_new(other, 0));
+        assert!(seen.is_new(some, 7));
+        assert!(!seen.is_new(some, 7));
+    }
 }

@@ -195,7 +195,7 @@ pub(crate) fn acquired(visit: &Visit, address: usize, mode: Mode, traits: Traits
         thread.held.push(id, mode, taken);
     }
     if crate::options::get().detect_deadlocks {
-        deadlock::after_lock(thread, &mut object, traits.tried);
+        deadlock::after_lock(&mut object);
     }
     drop(object);
     if let Some(misuse) = misuse {

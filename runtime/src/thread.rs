@@ -9,6 +9,7 @@ use racehound_trace::ThreadId;
 use crate::abi::loads::Loads;
 use crate::cell::Spare;
 use crate::context::{self, Context};
+use crate::deadlock::Seen;
 use crate::frames::{self, Frames};
 use crate::graves::Graves;
 use crate::locks::Held;
@@ -50,6 +51,8 @@ pub(crate) struct Thread {
     pub(crate) clock: ThreadCell,
     order: Sync,
     pub(crate) held: Held,
+    /// Orders of locks that it has looked at.
+    pub(crate) orders: Seen,
     pub(crate) spare: Spare,
     pub(crate) frames: Frames,
     /// Behind the innermost frame while it is not current anywhere; null while
@@ -105,6 +108,7 @@ impl Thread {
             order: Sync::new(order, Volatiles::AsEdges),
             clock,
             held: Held::default(),
+            orders: Seen::default(),
             spare: Spare::default(),
             frames: Frames::new(stack),
             resting: std::ptr::null_mut(),
