@@ -404,12 +404,24 @@ pub(crate) fn name(number: u32, name: &str) {
     name.clone_into(&mut all().threads[number as usize].name);
 }
 
-/// In the child of a fork only the current thread goes on.
-pub(crate) fn only_me(thread: &Thread) {
+/// In the child of a fork only the current thread goes on. What the others have
+/// done is over: nothing in this process can come before it or meet it.
+pub(crate) fn only_me(thread: &mut Thread) {
     let mut all = all();
     for info in &mut all.threads {
         let goes_on = info.fiber || info.hot == hot() as usize;
-        if info.number != thread.number && !info.finished && !goes_on {
+        if info.number == thread.number || goes_on {
+            continue;
+        }
+        if let Some(last) = &info.last {
+            thread.synchronise(|sync, t| sync.join(t, last));
+        }
+        if !info.finished {
+            // SAFETY: if it is there, it has stopped for good, outside of the runtime.
+            if let Some(gone) = unsafe { (info.thread as *mut Thread).as_mut() } {
+                let last = gone.up_to_now();
+                thread.synchronise(|sync, t| sync.join(t, last));
+            }
             info.finished = true;
             info.joined = true;
             info.hot = 0;

@@ -351,8 +351,7 @@ impl Thread {
         &mut self,
         operation: impl FnOnce(&mut Sync, &mut ThreadCell) -> R,
     ) -> R {
-        let now = self.now();
-        self.clock.clock.set_epoch(now);
+        let now = self.up_to_now().epoch();
         let result = operation(&mut self.order, &mut self.clock);
         if self.clock.epoch() != now {
             self.floor = Stamp(self.stamp.0 + 1);
@@ -365,6 +364,12 @@ impl Thread {
     /// The first stamp of this epoch.
     pub(crate) fn floor(&self) -> Stamp {
         self.floor
+    }
+
+    /// What the thread knows, with the time of its last access.
+    pub(crate) fn up_to_now(&mut self) -> &ThreadCell {
+        self.clock.clock.set_epoch(self.stamp.epoch());
+        &self.clock
     }
 
     /// The time of the last access.
