@@ -2,6 +2,7 @@
 //! they are complete, and racehound ends as it did.
 
 mod rust;
+mod survival;
 mod workshop;
 
 use std::os::unix::fs::PermissionsExt;
