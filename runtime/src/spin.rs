@@ -1,20 +1,30 @@
-//! A lock for a few instructions. Who waits long gives the processor away.
+//! A lock for a few instructions. Who waits long sleeps until it is woken, so that
+//! thousands may wait for one.
 //!
 //! The holder never waits for anything itself, and signal handlers of the
 //! program do not run while the runtime is busy, so nobody can come to wait for
-//! itself.
+//! itself. Waiting is no place where the program's threads can be cancelled, and
+//! leaves `errno` alone.
+//!
+//! Giving the lock back is a plain store, so it may overwrite the sign of one who
+//! goes to sleep at this very moment: nobody sleeps longer than [`LONGEST_NAP`].
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::interpose::Errno;
+
 /// The lock alone. It counts how often it was given back, so one can tell that
-/// nobody had it meanwhile.
+/// nobody had it meanwhile. Zeroes are a free one.
 #[derive(Default)]
 pub(crate) struct Spin(AtomicU32);
 
-/// Set while it is held. The rest is the count.
+/// Set while it is held.
 const HELD: u32 = 1;
+/// Set while it is held and somebody may sleep until it is free. The rest is the
+/// count.
+const AWAITED: u32 = 2;
 
 impl Spin {
     pub(crate) const fn new() -> Self {
@@ -31,26 +41,67 @@ impl Spin {
     /// Takes the lock if it is free.
     #[inline]
     pub(crate) fn try_lock(&self) -> bool {
-        let seen = self.0.load(Ordering::Relaxed) & !HELD;
+        let free = self.0.load(Ordering::Relaxed) & !(HELD | AWAITED);
+        self.replace(free, free | HELD)
+    }
+
+    #[inline(always)]
+    fn replace(&self, seen: u32, by: u32) -> bool {
         self.0
-            .compare_exchange(seen, seen | HELD, Ordering::Acquire, Ordering::Relaxed)
+            .compare_exchange(seen, by, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 
     #[cold]
     fn wait(&self) {
-        let mut rounds = 0u32;
-        while !self.try_lock() {
-            while self.0.load(Ordering::Relaxed) & HELD != 0 {
-                pause(&mut rounds);
+        let mut rounds = 0;
+        while rounds < NAPPING + NAPS {
+            if self.0.load(Ordering::Relaxed) & HELD == 0 && self.try_lock() {
+                return;
             }
+            pause(&mut rounds);
+        }
+        let _errno = Errno::keep();
+        loop {
+            let seen = self.0.load(Ordering::Relaxed);
+            // Others may sleep as well: whoever has slept leaves a lock that is awaited.
+            if !self.replace(seen, seen | HELD | AWAITED) {
+                continue;
+            }
+            if seen & HELD == 0 {
+                return;
+            }
+            self.futex(libc::FUTEX_WAIT, seen | AWAITED);
         }
     }
 
     #[inline]
     pub(crate) fn unlock(&self) {
         let held = self.0.load(Ordering::Relaxed);
-        self.0.store(held.wrapping_add(1), Ordering::Release);
+        self.0.store(after(held), Ordering::Release);
+        if held & AWAITED != 0 {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        let _errno = Errno::keep();
+        self.futex(libc::FUTEX_WAKE, 1);
+    }
+
+    fn futex(&self, operation: i32, value: u32) {
+        let operation = operation | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: a word that stays, and what the call takes.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.0.as_ptr(),
+                operation,
+                value,
+                &raw const LONGEST_NAP,
+            )
+        };
     }
 
     /// Different after somebody else has had the lock; none while one has it.
@@ -63,21 +114,55 @@ impl Spin {
     /// The version there will be when the holder, who asks, gives the lock back.
     #[inline(always)]
     pub(crate) fn version_after(&self) -> u32 {
-        self.0.load(Ordering::Relaxed).wrapping_add(1)
+        after(self.0.load(Ordering::Relaxed))
     }
 }
+
+/// A lock as it is when the one who holds it has given it back.
+#[inline(always)]
+fn after(held: u32) -> u32 {
+    (held | HELD | AWAITED).wrapping_add(1)
+}
+
+/// Rounds of waiting with the processor busy, and those of giving it away.
+const SPINS: u32 = 50;
+const YIELDS: u32 = 20;
+/// The round with which sleeping begins.
+const NAPPING: u32 = SPINS + YIELDS;
+/// Sleeps before a waiter asks to be woken: that costs the holder a system call,
+/// again and again where two contend.
+const NAPS: u32 = 4;
+
+const SHORTEST_NAP: i64 = 100_000;
+static LONGEST_NAP: libc::timespec = libc::timespec {
+    tv_sec: 0,
+    tv_nsec: SHORTEST_NAP << 5,
+};
 
 /// Waits a moment; the longer it has taken, the longer.
 #[inline]
 pub(crate) fn pause(rounds: &mut u32) {
-    *rounds += 1;
     match *rounds {
-        0..50 => std::hint::spin_loop(),
-        // SAFETY: has no preconditions.
-        50..70 => _ = unsafe { libc::sched_yield() },
-        // Where many wait, the one they wait for needs the processor.
-        _ => std::thread::sleep(std::time::Duration::from_micros(100)),
+        0..SPINS => std::hint::spin_loop(),
+        // SAFETY: has no preconditions; it cannot fail.
+        SPINS..NAPPING => _ = unsafe { libc::sched_yield() },
+        slept => nap(slept - NAPPING),
     }
+    *rounds = rounds.saturating_add(1);
+}
+
+/// Sleeps a tenth of a millisecond at first, and about three at last: where many
+/// wait, the one they wait for needs the processor.
+#[cold]
+fn nap(slept: u32) {
+    let _errno = Errno::keep();
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: SHORTEST_NAP << (slept / 4).min(5),
+    };
+    let nothing = std::ptr::null_mut::<libc::timespec>();
+    // SAFETY: a time to sleep, and no wish to know what is left of it.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, nothing) };
 }
 
 /// A value behind a lock.
@@ -126,5 +211,32 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         self.of.lock.unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The holder keeps the lock until the others must have gone to sleep.
+    #[test]
+    fn sleepers_are_woken_one_after_another() {
+        static COUNT: Locked<u32> = Locked::new(0);
+        let held = COUNT.lock();
+        let count = || {
+            for _ in 0..100 {
+                *COUNT.lock() += 1;
+            }
+        };
+        let threads: Vec<_> = (0..20).map(|_| std::thread::spawn(count)).collect();
+        while COUNT.lock.0.load(Ordering::Relaxed) & AWAITED == 0 {
+            std::thread::yield_now();
+        }
+        drop(held);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(*COUNT.lock(), 2000);
+        assert!(COUNT.lock.version().is_some());
     }
 }
