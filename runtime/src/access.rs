@@ -9,6 +9,7 @@ use racehound_detect::AccessKind;
 
 use crate::bulk;
 use crate::cell::{self, Cell, Entry};
+use crate::constants;
 use crate::merge;
 use crate::readers;
 use crate::report;
@@ -139,6 +140,9 @@ fn thoroughly<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, pla
     if bytes <= 0xff {
         let bytes = bytes as u8;
         let cell = shadow::load(group)[0].as_cell();
+        if !WRITE && constants::mark(group, address) {
+            return;
+        }
         if !WRITE
             && let Some(number) = cell
             && !cell::is_shared(number)
@@ -342,6 +346,9 @@ fn among_readers<R: Rule>(
     bytes: u8,
     stamp: Stamp,
 ) -> Option<Word> {
+    if read == Half::CONSTANT {
+        return Some(Word::new(write, read));
+    }
     if let Some(set) = read.as_set()
         && readers::stamps(set).iter().any(|&s| thread.is_now(s))
     {
@@ -396,17 +403,28 @@ pub(crate) fn range<R: Rule>(visit: &Visit, access: &Access) {
             }
             AccessKind::Read if bytes == 0xff && !R::FIRST_COUNTS => {
                 is_written_now(thread, group)
+                    || is_constant(group)
                     || group_at_once::<R, false>(thread, group, stamp)
                     || words::<R, false>(thread, group, bytes, stamp)
             }
             AccessKind::Write => words::<R, true>(thread, group, bytes, stamp),
-            AccessKind::Read => words::<R, false>(thread, group, bytes, stamp),
+            AccessKind::Read => {
+                is_constant(group) || words::<R, false>(thread, group, bytes, stamp)
+            }
             _ => false,
         };
+        let settled =
+            settled || (access.kind == AccessKind::Read && constants::mark(group, number * 8));
         if !settled {
             in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
         }
     }
+}
+
+/// Whether all that is known of a group is that nobody can write it.
+#[inline(always)]
+fn is_constant(group: &Group) -> bool {
+    shadow::load(group) == [Word::CONSTANT; 2]
 }
 
 /// Whether the thread has written all of a group in this epoch.

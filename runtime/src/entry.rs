@@ -299,10 +299,11 @@ macro_rules! read_of_part {
             "ret
              5:
              mov r9d, r8d\n",
+            return_if_in_set!(),
             reader_or!("99f"),
             "mov r8d, r9d\n",
             unless_part_now!("0", "99f"),
-            "ret\n"
+            "98: ret\n"
         )
     };
 }

@@ -17,6 +17,7 @@ use crate::memory;
 use crate::shadow::Half;
 use crate::spin::Locked;
 use crate::stamp::Stamp;
+use crate::tls;
 
 /// Reads in a set.
 pub(crate) const MOST: usize = 14;
@@ -47,10 +48,26 @@ const LACKING_AT_FIRST: u32 = 1 << 12;
 
 /// Which numbers are taken.
 struct Table {
-    /// From here on none has ever been. Set 0 is none.
+    /// From here on none has ever been. Set 0 is that of [constants](crate::constants),
+    /// and no other comes in its place in the fast paths' memory.
     used: u32,
     /// Free after use.
     free: Vec<u32>,
+}
+
+impl Table {
+    fn fresh(&mut self) -> u32 {
+        let number = self.used;
+        self.used += 1;
+        if is_reserved(self.used) {
+            self.used += 1;
+        }
+        number
+    }
+}
+
+fn is_reserved(number: u32) -> bool {
+    (number as usize).is_multiple_of(tls::SETS)
 }
 
 /// Reserves room for sets.
@@ -85,10 +102,7 @@ pub(crate) fn intern(stamps: &[Stamp]) -> Option<u32> {
     if at == 0 {
         at = match table.free.pop() {
             Some(number) => number,
-            None if (table.used as usize) < SETS => {
-                table.used += 1;
-                table.used - 1
-            }
+            None if (table.used as usize) < SETS => table.fresh(),
             None => {
                 LACKING.fetch_add(1, Ordering::Relaxed);
                 return None;
@@ -138,7 +152,7 @@ pub(crate) fn reclaim(live: &[u64]) {
     // SAFETY: the lists are made anew; zeroes are empty ones.
     unsafe { memory::forget(heads, BUCKETS * size_of::<u32>()) };
     table.free.clear();
-    for number in (1..table.used).rev() {
+    for number in (1..table.used).rev().filter(|&n| !is_reserved(n)) {
         if live[number as usize / 64] >> (number % 64) & 1 == 0 {
             table.free.push(number);
             continue;

@@ -201,6 +201,9 @@ impl Half {
         Self(number << 4 | ABSENT)
     }
 
+    /// Read by everybody at all times: the set of memory that cannot be written.
+    pub(crate) const CONSTANT: Self = Self(ABSENT);
+
     /// The set, if it is one.
     #[inline(always)]
     pub(crate) fn as_set(self) -> Option<u32> {
@@ -214,6 +217,8 @@ pub(crate) struct Word(pub(crate) u64);
 
 impl Word {
     pub(crate) const EMPTY: Self = Self(0);
+    /// The past of [`constants`](crate::constants).
+    pub(crate) const CONSTANT: Self = Self((ABSENT as u64) << 32);
 
     #[inline(always)]
     pub(crate) fn new(write: Half, read: Half) -> Self {

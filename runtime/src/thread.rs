@@ -17,7 +17,7 @@ use crate::merge::{Merges, PARTS};
 use crate::readers::Steps;
 use crate::shadow::Half;
 use crate::stamp::{self, LEASE, Record, Stamp};
-use crate::tls::{Hot, SETS, hot};
+use crate::tls::{Hot, NO_SETS, SETS, hot};
 use crate::{registry, sweep};
 
 /// A stamp that an access at some place got, to be used again in its epoch.
@@ -298,7 +298,7 @@ impl Thread {
                     _ => (self.stamp.0 | (LEASE - 1)) + 1 - self.floor.0,
                 };
                 (*hot).reader = self.chain().0 * 8;
-                (*hot).sets = [0; SETS];
+                (*hot).sets = NO_SETS;
             }
         }
     }

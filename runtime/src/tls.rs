@@ -11,6 +11,7 @@
 use std::arch::asm;
 
 use crate::frames::Frame;
+use crate::shadow::Half;
 use crate::thread::Thread;
 
 /// The current thread's block. The offsets of the first fields are known to the
@@ -42,7 +43,7 @@ pub(crate) struct Hot {
     pub(crate) home: *mut Thread,
     /// Sets of readers that a read of this epoch is in, plus one: 0 is none, and
     /// so is the read half of a word that nobody has read.
-    pub(crate) sets: [u32; SETS],
+    pub(crate) sets: Sets,
     /// Where the next entry of the thread's [`log`](crate::log) goes.
     pub(crate) log: usize,
 }
@@ -58,12 +59,22 @@ impl Hot {
     pub(crate) fn forget_sets(this: *mut Self) {
         // SAFETY: the block is there; its thread is out of the runtime, so it
         // only reads them.
-        unsafe { (&raw mut (*this).sets).write_volatile([0; SETS]) };
+        unsafe { (&raw mut (*this).sets).write_volatile(NO_SETS) };
     }
 }
 
-/// Sets of readers that the fast path knows of, at most.
+/// Sets of readers that the fast path knows of, at most. Where a set goes is said
+/// by its number.
 pub(crate) const SETS: usize = 64;
+
+pub(crate) type Sets = [u32; SETS];
+
+/// Only the one that everybody is in.
+pub(crate) const NO_SETS: Sets = {
+    let mut sets = [0; SETS];
+    sets[0] = Half::CONSTANT.0 + 1;
+    sets
+};
 
 /// Bytes reserved for [`Hot`].
 const SIZE: usize = 64 + 4 * SETS + 8;

@@ -18,7 +18,7 @@ use crate::report::modules::{self, Module};
 use crate::report::{self, Reporting};
 use crate::spin::Locked;
 use crate::thread::Visit;
-use crate::{options, record, shadow_range};
+use crate::{constants, options, record, shadow_range};
 
 /// The code of all libraries.
 pub(crate) struct Libraries {
@@ -94,6 +94,7 @@ pub(crate) fn begins(visit: &Visit, caller: usize) {
     }
     let modules = modules::loaded();
     let module = modules.iter().find(|module| module.holds(caller));
+    constants::add(module.into_iter().flat_map(Module::constants));
     for segment in module.into_iter().flat_map(Module::segments) {
         record::forget(visit.thread(), segment.start, segment.len());
         shadow_range::forget(visit.thread(), segment.start, segment.len());
@@ -105,7 +106,17 @@ pub(crate) fn begins(visit: &Visit, caller: usize) {
 fn end() {
     let modules = modules::loaded();
     let loaded: Vec<Range<usize>> = modules.iter().flat_map(Module::segments).collect();
-    BEGUN.lock().retain(|segment| loaded.contains(segment));
+    let mut gone = Vec::new();
+    BEGUN.lock().retain(|segment| {
+        let stays = loaded.contains(segment);
+        if !stays {
+            gone.push(segment.clone());
+        }
+        stays
+    });
+    for segment in &gone {
+        constants::remove(segment);
+    }
     report::modules_changed();
     refresh();
 }

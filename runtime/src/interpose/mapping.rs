@@ -12,7 +12,7 @@ use crate::access::Access;
 use crate::memory::PAGE;
 use crate::spin::Locked;
 use crate::thread::Visit;
-use crate::{record, shadow, shadow_range};
+use crate::{constants, record, shadow, shadow_range};
 
 mod real {
     use std::ffi::{c_int, c_void};
@@ -109,6 +109,20 @@ interpose! {
         offset: i64,
     ) -> *mut c_void {
         maps(size, || libc::mmap64(at, size, protection, flags, fd, offset))
+    }
+
+    fn mprotect(at: *mut c_void, size: usize, protection: c_int) -> c_int {
+        let result = libc::mprotect(at, size, protection);
+        let writable = protection & libc::PROT_WRITE != 0;
+        if result == 0 && writable && let Some(_call) = Call::begin() {
+            let _errno = Errno::keep();
+            let visit = Visit::begin();
+            let at = at as usize;
+            if constants::remove(&(at..at + size)) {
+                shadow_range::forget(visit.thread(), at, size);
+            }
+        }
+        result
     }
 
     fn munmap(at: *mut c_void, size: usize) -> c_int {

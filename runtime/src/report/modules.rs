@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use racehound_symbols::build_id_in_notes;
 
+use crate::memory::PAGE;
+
 /// The program or a shared library.
 #[derive(Clone, Debug)]
 pub(crate) struct Module {
@@ -14,6 +16,7 @@ pub(crate) struct Module {
     /// What to subtract from an address to get the file's own.
     pub(crate) bias: usize,
     segments: Vec<(usize, usize)>,
+    constants: Vec<(usize, usize)>,
     pub(crate) build_id: Vec<u8>,
     /// The names that it defines and uses, one after the other.
     names: (usize, usize),
@@ -29,6 +32,11 @@ impl Module {
     /// Where it is in memory.
     pub(crate) fn segments(&self) -> impl Iterator<Item = Range<usize>> {
         self.segments.iter().map(|&(start, end)| start..end)
+    }
+
+    /// Which parts cannot be written.
+    pub(crate) fn constants(&self) -> impl Iterator<Item = Range<usize>> {
+        self.constants.iter().map(|&(start, end)| start..end)
     }
 
     /// Whether the compiler has put calls of ours into it. The module must not
@@ -77,6 +85,7 @@ unsafe extern "C" fn visit(
         path,
         bias,
         segments: Vec::new(),
+        constants: Vec::new(),
         build_id: Vec::new(),
         names: (std::ptr::dangling::<u8>() as usize, 0),
     };
@@ -84,7 +93,17 @@ unsafe extern "C" fn visit(
         let start = bias.wrapping_add(header.p_vaddr as usize);
         let size = header.p_memsz as usize;
         match header.p_type {
-            libc::PT_LOAD => module.segments.push((start, start.wrapping_add(size))),
+            libc::PT_LOAD => {
+                module.segments.push((start, start.wrapping_add(size)));
+                if header.p_flags & libc::PF_W == 0 {
+                    module.constants.push((start, start.wrapping_add(size)));
+                }
+            }
+            // The loader has written there, and made the whole pages read-only.
+            libc::PT_GNU_RELRO => {
+                let page = |address: usize| address & !(PAGE - 1);
+                module.constants.push((page(start), page(start + size)));
+            }
             libc::PT_NOTE if module.build_id.is_empty() => {
                 // SAFETY: loaded with the module.
                 let notes = unsafe { std::slice::from_raw_parts(start as *const u8, size) };
