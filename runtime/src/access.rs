@@ -303,11 +303,7 @@ fn alone<R: Rule, const WRITE: bool>(
                 return None;
             }
             if merge::bytes(read) & !bytes != 0 {
-                // Bytes cannot be taken from a merge.
-                if stamp::merged(read.stamp()).is_some() {
-                    return None;
-                }
-                rest = read.without(bytes);
+                rest = merge::without(thread, read, bytes)?;
             }
         }
         let all = match write.is_none() || thread.knows(write.stamp()) {

@@ -96,6 +96,49 @@ fn make(thread: &mut Thread, key: Key) -> Option<Half> {
     Some(after)
 }
 
+/// Half a word about reads, without those of some bytes that are written now. None
+/// if it takes a cell.
+#[inline(always)]
+pub(crate) fn without(thread: &mut Thread, before: Half, now: u8) -> Option<Half> {
+    if stamp::merged(before.stamp()).is_none() {
+        return Some(before.without(now));
+    }
+    if !thread.knows(before.stamp()) {
+        return None;
+    }
+    let key = Key {
+        before: before.0,
+        stamp: Stamp::NONE,
+        now,
+    };
+    match thread.merges.find(key) {
+        Some(after) => Some(after),
+        None => part(thread, key),
+    }
+}
+
+#[inline(never)]
+fn part(thread: &mut Thread, key: Key) -> Option<Half> {
+    let (before, now) = (Half(key.before), key.now);
+    let rest = parts(before).map(|part| part.without(now));
+    let mut some = rest.iter().filter(|part| !part.is_none());
+    let after = match (some.next(), some.next()) {
+        (None, _) => Half::NONE,
+        (Some(&only), None) => only,
+        _ => {
+            // A half is about some byte. To say that bytes were read which are
+            // written in the same epoch is no lie that matters.
+            let bytes = match thread.is_now(before.stamp()) && before.bytes() & !now != 0 {
+                true => before.bytes() & !now,
+                false => now,
+            };
+            Half::new(thread.merged(rest)?, bytes)
+        }
+    };
+    thread.merges.add(key, after);
+    Some(after)
+}
+
 /// Merges that a thread has made lately.
 pub(crate) struct Merges {
     recent: Box<[(Key, Half); RECENT]>,
