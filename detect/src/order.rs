@@ -146,6 +146,13 @@ pub struct AtomicCell {
     released: VectorClock,
 }
 
+impl AtomicCell {
+    /// Hands on nothing, keeping the memory.
+    pub fn clear(&mut self) {
+        self.released.clear();
+    }
+}
+
 /// What an atomic operation does to its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtomicOp {

@@ -15,7 +15,7 @@ use crate::readers;
 use crate::report;
 use crate::rule::Rule;
 use crate::shadow::{self, Group, Half, Word};
-use crate::stamp::{self, Stamp};
+use crate::stamp::Stamp;
 use crate::sweep;
 use crate::thread::{Thread, Visit};
 
@@ -377,59 +377,90 @@ pub(crate) fn range<R: Rule>(visit: &Visit, access: &Access) {
     if !shadow::is_user(last) {
         return;
     }
-    let stamp = thread.stamp(visit.hot(), access.place);
-    let (mut first_group, last_group) = (access.address / 8, last / 8);
-    if access.size >= bulk::WORTHWHILE && !access.kind.is_atomic() {
-        first_group = in_bulk::<R>(thread, access, stamp);
-    }
-    for number in first_group..=last_group {
-        let mut bytes = 0xffu8;
-        if number == access.address / 8 {
-            bytes &= 0xff << (access.address % 8);
+    match access.kind {
+        AccessKind::Read => plain::<R, false>(visit, access, last),
+        AccessKind::Write => plain::<R, true>(visit, access, last),
+        AccessKind::AtomicRead | AccessKind::AtomicWrite => {
+            let stamp = thread.stamp(visit.hot(), access.place);
+            for number in access.address / 8..=last / 8 {
+                let (bytes, group) = (access.bytes_in(number), shadow::group(number * 8));
+                in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
+            }
         }
-        if number == last_group {
+    }
+}
+
+impl Access {
+    /// Its bytes within eight.
+    #[inline(always)]
+    fn bytes_in(&self, number: usize) -> u8 {
+        let (last, mut bytes) = (self.address + (self.size - 1), 0xffu8);
+        if number == self.address / 8 {
+            bytes &= 0xff << (self.address % 8);
+        }
+        if number == last / 8 {
             bytes &= 0xff >> (7 - last % 8);
         }
-        let group = shadow::group(number * 8);
-        let settled = match access.kind {
-            AccessKind::Write if bytes == 0xff && !R::FIRST_COUNTS => {
-                is_written_now(thread, group)
-                    || group_at_once::<R, true>(thread, group, stamp)
-                    || words::<R, true>(thread, group, bytes, stamp)
+        bytes
+    }
+}
+
+/// An access of any size that is not atomic.
+#[inline(always)]
+fn plain<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, last: usize) {
+    let thread = visit.thread();
+    let mut number = access.address / 8;
+    if access.size >= bulk::WORTHWHILE {
+        let stamp = thread.stamp(visit.hot(), access.place);
+        number = in_bulk::<R>(thread, access, stamp);
+    }
+    let mut stamp = None;
+    while number <= last / 8 {
+        for group in shadow::run(number * 8, last / 8 * 8 + 8) {
+            let bytes = access.bytes_in(number);
+            if !is_known::<WRITE>(thread, group, bytes) {
+                let stamp = *stamp.get_or_insert_with(|| thread.stamp(visit.hot(), access.place));
+                if !in_words::<R, WRITE>(thread, group, number * 8, bytes, stamp) {
+                    in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
+                }
             }
-            AccessKind::Read if bytes == 0xff && !R::FIRST_COUNTS => {
-                is_written_now(thread, group)
-                    || is_constant(group)
-                    || group_at_once::<R, false>(thread, group, stamp)
-                    || words::<R, false>(thread, group, bytes, stamp)
-            }
-            AccessKind::Write => words::<R, true>(thread, group, bytes, stamp),
-            AccessKind::Read => {
-                is_constant(group) || words::<R, false>(thread, group, bytes, stamp)
-            }
-            _ => false,
-        };
-        let settled =
-            settled || (access.kind == AccessKind::Read && constants::mark(group, number * 8));
-        if !settled {
-            in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
+            number += 1;
         }
     }
 }
 
-/// Whether all that is known of a group is that nobody can write it.
+/// Whether the thread has accessed these bytes in this epoch, so that there is
+/// nothing to add.
 #[inline(always)]
-fn is_constant(group: &Group) -> bool {
-    shadow::load(group) == [Word::CONSTANT; 2]
+fn is_known<const WRITE: bool>(thread: &Thread, group: &Group, bytes: u8) -> bool {
+    let known = |word: Word, bytes: u8| {
+        let (write, read) = (word.write(), word.read());
+        let written = match write.as_set() {
+            None => seen_now(thread, write),
+            Some(_) => 0,
+        };
+        let seen = match WRITE || read.as_set().is_some() {
+            true => written,
+            false => written | seen_now(thread, read),
+        };
+        bytes & !seen == 0 || (!WRITE && word == Word::CONSTANT)
+    };
+    let [first, second] = shadow::load(group);
+    known(first, bytes & 15) && known(second, bytes >> 4)
 }
 
-/// Whether the thread has written all of a group in this epoch.
+/// Settles the access in the shadow words alone, if possible.
 #[inline(always)]
-fn is_written_now(thread: &Thread, group: &Group) -> bool {
-    let [first, second] = shadow::load(group).map(Word::write);
-    seen_now(thread, first) & seen_now(thread, second) == 15
-        && first.as_set().is_none()
-        && second.as_set().is_none()
+fn in_words<R: Rule, const WRITE: bool>(
+    thread: &mut Thread,
+    group: &Group,
+    address: usize,
+    bytes: u8,
+    stamp: Stamp,
+) -> bool {
+    (bytes == 0xff && group_at_once::<R, WRITE>(thread, group, stamp))
+        || words::<R, WRITE>(thread, group, bytes, stamp)
+        || (!WRITE && constants::mark(group, address))
 }
 
 /// A write of memory whose past will be forgotten next: where it is in no

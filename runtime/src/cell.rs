@@ -96,8 +96,8 @@ impl Entry {
 #[repr(C)]
 pub(crate) struct Header {
     lock: Spin,
-    /// Number of the synchronisation object that lives here, or 0.
-    pub(crate) sync: AtomicU32,
+    /// The first of the synchronisation objects that live here, or 0.
+    sync: AtomicU32,
     len: AtomicU16,
     class: u8,
     /// Bytes that were reported: nothing is said of them again.
@@ -330,6 +330,18 @@ impl Cell {
         // SAFETY: the cell is held, and what others may read meanwhile is
         // atomic.
         unsafe { &mut *header(self.number) }
+    }
+
+    /// The list of objects that live here, see [`messages`](crate::messages) and
+    /// [`objects`](crate::objects).
+    #[inline(always)]
+    pub(crate) fn first_object(&self) -> u32 {
+        self.header().sync.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_first_object(&self, first: u32) {
+        self.header().sync.store(first, Ordering::Release);
     }
 
     fn clear(&mut self) {

@@ -1,4 +1,5 @@
-//! Synchronisation objects: whatever in the program's memory orders threads.
+//! Synchronisation objects: whatever in the program's memory orders threads, but
+//! for atomics, which are [`messages`].
 //!
 //! An object lives at the address the program knows it by. Its number is in the
 //! [`cell`](crate::cell) of the eight bytes around that address, so finding it
@@ -9,12 +10,13 @@ use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use racehound_detect::order::{AtomicCell, SyncCell};
+use racehound_detect::order::SyncCell;
 use racehound_trace::SyncId;
 
 use crate::cell::{Cell, Spare};
 use crate::context::Context;
 use crate::memory;
+use crate::messages;
 use crate::shadow;
 use crate::spin::{Locked, Spin};
 use crate::stamp::Stamp;
@@ -35,7 +37,6 @@ pub(crate) struct State {
     /// The next object in the same eight bytes.
     next: u32,
     pub(crate) order: SyncCell,
-    pub(crate) atomic: AtomicCell,
     /// Where it was made, as far as known.
     pub(crate) made: Context,
     pub(crate) mutex: Mutex,
@@ -131,7 +132,7 @@ fn find(first: u32, address: usize) -> Option<u32> {
 
 /// The object of a held cell at an address, made if need be.
 pub(crate) fn in_cell(cell: &Cell, address: usize, made: Context) -> u32 {
-    let first = cell.header().sync.load(Ordering::Relaxed);
+    let first = messages::behind(cell);
     if let Some(number) = find(first, address) {
         return number;
     }
@@ -160,7 +161,7 @@ pub(crate) fn in_cell(cell: &Cell, address: usize, made: Context) -> u32 {
     }
     object.lock.unlock();
     remember(unsafe { (*object.state.get()).id }, address, made);
-    cell.header().sync.store(number, Ordering::Release);
+    messages::set_behind(cell, number);
     number
 }
 
@@ -186,7 +187,7 @@ pub(crate) fn at(thread: &mut Thread, address: usize, place: usize) -> Held {
 fn existing_fast(group: &shadow::Group, address: usize) -> Option<u32> {
     let number = shadow::load(group)[0].as_cell()?;
     let first = crate::cell::object_of(number);
-    if first == 0 {
+    if first == 0 || messages::is_message(first) {
         return None;
     }
     // SAFETY: objects are never unmapped; a wrong one is told by its address.
@@ -198,18 +199,11 @@ fn existing_fast(group: &shadow::Group, address: usize) -> Option<u32> {
 pub(crate) fn existing(address: usize) -> Option<Held> {
     let group = shadow::group(address);
     let cell = Cell::existing(group)?;
-    let number = find(cell.header().sync.load(Ordering::Relaxed), address);
+    let number = find(messages::behind(&cell), address);
     cell.unlock();
     let object = slot(number?);
     object.lock.lock();
     Some(Held(object))
-}
-
-/// The object with that number, held.
-pub(crate) fn by_number(number: u32) -> Held {
-    let object = slot(number);
-    object.lock.lock();
-    Held(object)
 }
 
 /// A lock that was held when its memory was given back, and where it was taken.
@@ -221,9 +215,11 @@ pub(crate) struct Abandoned {
 
 /// Forgets all objects of a held cell: their memory is gone. A lock among them
 /// that is held.
-pub(crate) fn forget_all(cell: &Cell) -> Option<Abandoned> {
+pub(crate) fn forget_all(cell: &Cell, spare: &mut messages::Spare) -> Option<Abandoned> {
     let mut abandoned = None;
-    let mut at = cell.header().sync.swap(0, Ordering::Relaxed);
+    messages::forget_all(cell, spare);
+    let mut at = cell.first_object();
+    cell.set_first_object(0);
     while at != 0 {
         let object = slot(at);
         object.lock.lock();
@@ -251,14 +247,17 @@ pub(crate) fn forget_all(cell: &Cell) -> Option<Abandoned> {
 pub(crate) fn forget(thread: &mut Thread, address: usize) {
     let group = shadow::group(address);
     if let Some(cell) = Cell::existing(group) {
-        forget_all(&cell);
+        forget_all(&cell, &mut thread.messages);
         let spare: &mut Spare = &mut thread.spare;
         cell.finish(group, spare);
     }
 }
 
 /// An object that was taken from its address and is at none.
-pub(crate) struct Lifted(u32);
+pub(crate) enum Lifted {
+    Object(u32),
+    Message(messages::Lifted),
+}
 
 /// Takes the objects at some addresses out of the eight bytes at `address`.
 /// Nobody uses them meanwhile.
@@ -269,13 +268,13 @@ pub(crate) fn lift(thread: &mut Thread, address: usize, which: Range<usize>) -> 
     };
     let mut lifted = Vec::new();
     let mut left = 0;
-    let mut at = cell.header().sync.load(Ordering::Relaxed);
+    let mut at = messages::behind(&cell);
     while at != 0 {
         // SAFETY: the list changes only with the cell held.
         let state = unsafe { &mut *slot(at).state.get() };
         let next = state.next;
         match which.contains(&state.address) {
-            true => lifted.push(Lifted(at)),
+            true => lifted.push(Lifted::Object(at)),
             false => {
                 state.next = left;
                 left = at;
@@ -283,23 +282,42 @@ pub(crate) fn lift(thread: &mut Thread, address: usize, which: Range<usize>) -> 
         }
         at = next;
     }
-    cell.header().sync.store(left, Ordering::Release);
+    let messages = messages::lift(&cell);
+    cell.set_first_object(left);
+    for message in messages {
+        match which.contains(&message.address()) {
+            true => lifted.push(Lifted::Message(message)),
+            false => {
+                let address = message.address();
+                message.settle(&cell, address);
+            }
+        }
+    }
     cell.finish(group, &mut thread.spare);
     lifted
 }
 
 /// Puts an object where it belongs, given where it was.
 pub(crate) fn settle(thread: &mut Thread, lifted: Lifted, to: impl Fn(usize) -> usize) {
-    let object = slot(lifted.0);
+    let number = match lifted {
+        Lifted::Object(number) => number,
+        Lifted::Message(message) => {
+            let address = to(message.address());
+            let cell = Cell::of(shadow::group(address), &mut thread.spare);
+            message.settle(&cell, address);
+            return cell.unlock();
+        }
+    };
+    let object = slot(number);
     object.lock.lock();
     // SAFETY: held.
     let state = unsafe { &mut *object.state.get() };
     state.address = to(state.address);
     let (id, address) = (state.id, state.address);
     let cell = Cell::of(shadow::group(address), &mut thread.spare);
-    state.next = cell.header().sync.load(Ordering::Relaxed);
+    state.next = messages::behind(&cell);
     object.lock.unlock();
-    cell.header().sync.store(lifted.0, Ordering::Release);
+    messages::set_behind(&cell, number);
     cell.unlock();
     if let Some(past) = PAST.lock().get_mut(id as usize) {
         past.address = address;
@@ -337,11 +355,6 @@ pub(crate) fn made(id: u32, made: Context) {
     if let Some(past) = PAST.lock().get_mut(id as usize) {
         past.made = made;
     }
-}
-
-/// The number of the object at an address, if a held cell has one.
-pub(crate) fn number_in(cell: &Cell, address: usize) -> Option<u32> {
-    find(cell.header().sync.load(Ordering::Relaxed), address)
 }
 
 /// Calls `each` with the accesses that objects remember; nobody else is in the

@@ -348,6 +348,7 @@ fn ended(mut thread: Box<Thread>) {
     thread.clock.clock.set_epoch(thread.now());
     crate::record::end(&mut thread);
     crate::cell::give_back(&mut thread.spare);
+    crate::messages::give_back(&mut thread.messages);
     let mut all = all();
     let number = thread.number;
     let info = &mut all.threads[number as usize];

@@ -114,7 +114,7 @@ fn fill_cell(thread: &mut Thread, address: usize, bytes: u8, stamp: Stamp) {
         return fill_group(thread, address, bytes, stamp);
     };
     if bytes == 0xff {
-        if let Some(abandoned) = objects::forget_all(&cell) {
+        if let Some(abandoned) = objects::forget_all(&cell, &mut thread.messages) {
             thread.abandoned.push(abandoned);
         }
         let half = match stamp {

@@ -8,8 +8,8 @@ use crate::interpose::threads::farewell;
 use crate::spin::pause;
 use crate::thread::Visit;
 use crate::{
-    cell, detector, entry, finish, fork, hooks, memory, objects, options, readers, real, record,
-    shadow, sweep, tape,
+    cell, detector, entry, finish, fork, hooks, memory, messages, objects, options, readers, real,
+    record, shadow, sweep, tape,
 };
 
 const NOT_YET: u8 = 0;
@@ -32,6 +32,7 @@ pub(crate) fn init() {
             shadow::init();
             cell::init();
             objects::init();
+            messages::init();
             readers::init();
             detector::set(options::get().engine);
             match options::get().engine {

@@ -9,10 +9,13 @@ use racehound_detect::AccessKind;
 use racehound_detect::order::AtomicOp;
 use racehound_trace::{MemoryOrder, Mode};
 
+use crate::cell::Cell;
 use crate::deadlock;
+use crate::messages;
 use crate::objects::{self, Held};
 use crate::record;
 use crate::report::{self, Misuse};
+use crate::shadow;
 use crate::stamp::Stamp;
 use crate::thread::Visit;
 
@@ -364,10 +367,14 @@ pub(crate) fn take_atomic(visit: &Visit, address: usize) {
     if thread.ignore_sync != 0 {
         return;
     }
-    if let Some(object) = objects::existing(address) {
+    let Some(mut cell) = Cell::existing(shadow::group(address)) else {
+        return;
+    };
+    if let Some(message) = messages::find(&mut cell, address) {
         let (op, order) = (AtomicOp::Load, MemoryOrder::Acquire);
-        thread.synchronise(|sync, t| sync.before_atomic(t, op, order, &object.atomic));
+        thread.synchronise(|sync, t| sync.before_atomic(t, op, order, message));
     }
+    cell.unlock();
 }
 
 /// The thread reaches a barrier.

@@ -54,6 +54,7 @@ pub(crate) struct Thread {
     /// Orders of locks that it has looked at.
     pub(crate) orders: Seen,
     pub(crate) spare: Spare,
+    pub(crate) messages: crate::messages::Spare,
     pub(crate) frames: Frames,
     /// Behind the innermost frame while it is not current anywhere; null while
     /// it is.
@@ -110,6 +111,7 @@ impl Thread {
             held: Held::default(),
             orders: Seen::default(),
             spare: Spare::default(),
+            messages: crate::messages::Spare::default(),
             frames: Frames::new(stack),
             resting: std::ptr::null_mut(),
             recent: Box::new([Recent::default(); RECENT]),

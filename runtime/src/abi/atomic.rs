@@ -19,7 +19,7 @@ use crate::cell::{self, Cell};
 use crate::detector::{self, Engine};
 use crate::rule::{AccuLock, FastTrack, Rule};
 use crate::thread::Visit;
-use crate::{general, objects, options, record, report, shadow, sync};
+use crate::{general, messages, options, record, report, shadow, sync};
 
 /// The memory order that a number stands for. Unknown numbers are the strongest.
 fn order(number: c_int) -> MemoryOrder {
@@ -144,13 +144,11 @@ fn settle<R: Rule, T>(
     let Done { value, op, order } = operation();
     record::atomic(thread, place, record::atomic_op((address, size), op, order));
     let sync = thread.ignore_sync == 0;
-    let mut known = objects::number_in(&cell, address);
     if sync
-        && let Some(number) = known
         && op != AtomicOp::Store
+        && let Some(message) = messages::find(&mut cell, address)
     {
-        let object = objects::by_number(number);
-        thread.synchronise(|sync, t| sync.before_atomic(t, op, order, &object.atomic));
+        thread.synchronise(|sync, t| sync.before_atomic(t, op, order, message));
     }
     let kind = match op {
         AtomicOp::Load => AccessKind::AtomicRead,
@@ -169,12 +167,12 @@ fn settle<R: Rule, T>(
         (cell, race) = access::hold::<R>(thread, cell, group, at, bytes, stamp, &access);
     }
     if sync && op != AtomicOp::Load {
-        if known.is_none() && (order.releases() || thread.clock.has_fenced()) {
-            known = Some(objects::in_cell(&cell, address, thread.context(place)));
+        let mut message = messages::find(&mut cell, address);
+        if message.is_none() && (order.releases() || thread.clock.has_fenced()) {
+            message = Some(messages::add(&mut cell, address, &mut thread.messages));
         }
-        if let Some(number) = known {
-            let mut object = objects::by_number(number);
-            thread.synchronise(|sync, t| sync.after_atomic(t, op, order, &mut object.atomic));
+        if let Some(message) = message {
+            thread.synchronise(|sync, t| sync.after_atomic(t, op, order, message));
         }
     }
     // A recording has every load.
