@@ -54,6 +54,10 @@ fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place:
     if thread.ignore != 0 {
         return true;
     }
+    let done = |group: &Group| shadow::load(group)[0] == Word::DONE;
+    if done(group) && (SIZE <= 8 || shadow::existing(address + 8).is_some_and(done)) {
+        return true;
+    }
     let Some(stamp) = thread.stamp_at_once(visit.hot(), place) else {
         return false;
     };
@@ -140,7 +144,11 @@ fn thoroughly<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, pla
     if bytes <= 0xff {
         let bytes = bytes as u8;
         let cell = shadow::load(group)[0].as_cell();
-        if !WRITE && constants::mark(group, address) {
+        let settled = match cell {
+            Some(number) => cell::is_done(number, bytes, group),
+            None => !WRITE && constants::mark(group, address),
+        };
+        if settled {
             return;
         }
         if !WRITE
@@ -446,7 +454,10 @@ fn is_known<const WRITE: bool>(thread: &Thread, group: &Group, bytes: u8) -> boo
         bytes & !seen == 0 || (!WRITE && word == Word::CONSTANT)
     };
     let [first, second] = shadow::load(group);
-    known(first, bytes & 15) && known(second, bytes >> 4)
+    match first.as_cell() {
+        Some(number) => cell::is_done(number, bytes, group),
+        None => known(first, bytes & 15) && known(second, bytes >> 4),
+    }
 }
 
 /// Settles the access in the shadow words alone, if possible.

@@ -131,13 +131,19 @@ fn base() -> &'static AtomicUsize {
     // SAFETY: defined above, and only accessed atomically.
     unsafe { &BASE }
 }
-/// Lines handed out. Line 0 is none.
+/// Lines handed out. Line 0 is [`NOTHING_TO_SAY`].
 static USED: AtomicUsize = AtomicUsize::new(1);
 
 /// Reserves room for cells.
 pub(crate) fn init() {
     base().store(memory::reserve(LINES * LINE) as usize, Ordering::Relaxed);
+    // SAFETY: nobody else is there yet.
+    unsafe { (*header(NOTHING_TO_SAY)).done = 0xff };
 }
+
+/// The cell of all groups of which nothing is said any more. Nobody holds it: who
+/// wants to change it gets one of his own.
+const NOTHING_TO_SAY: u32 = 0;
 
 #[inline(always)]
 fn header(number: u32) -> *mut Header {
@@ -266,6 +272,13 @@ impl Cell {
         loop {
             let words = shadow::load(group);
             match words[0].as_cell() {
+                Some(NOTHING_TO_SAY) => {
+                    let cell = Self::fresh(0, spare);
+                    cell.header().done = 0xff;
+                    if let Some(cell) = cell.publish(group, words, spare) {
+                        return cell;
+                    }
+                }
                 Some(number) => {
                     let cell = Self { number };
                     cell.header().lock.lock();
@@ -287,6 +300,9 @@ impl Cell {
     pub(crate) fn existing(group: &Group) -> Option<Self> {
         loop {
             let number = shadow::load(group)[0].as_cell()?;
+            if number == NOTHING_TO_SAY {
+                return None;
+            }
             let cell = Self { number };
             cell.header().lock.lock();
             if shadow::load(group)[0].as_cell() == Some(number) {
@@ -305,22 +321,33 @@ impl Cell {
         each_past(words, |_| count += 1);
         let lines = (HEADER + 8 * (count + 1)).div_ceil(LINE);
         let class = lines.next_power_of_two().trailing_zeros() as usize;
+        let mut cell = Self::fresh(class, spare);
+        each_past(words, |entry| {
+            cell.add(entry.stamp(), entry.bytes(), entry.kind());
+        });
+        cell.publish(group, words, spare)
+    }
+
+    /// An empty cell, held.
+    fn fresh(class: usize, spare: &mut Spare) -> Self {
         let mut cell = Self {
             number: spare.take(class),
         };
         cell.header().lock.lock();
         cell.clear();
-        each_past(words, |entry| {
-            cell.add(entry.stamp(), entry.bytes(), entry.kind());
-        });
-        let reference = Word::cell(cell.number);
+        cell
+    }
+
+    /// Makes it the cell of a group, if that is as expected.
+    fn publish(self, group: &Group, words: [Word; 2], spare: &mut Spare) -> Option<Self> {
+        let reference = Word::cell(self.number);
         if shadow::exchange(group, words, [reference; 2])
             && (!bulk::is_active() || bulk::outlasts(group, [reference; 2]))
         {
-            return Some(cell);
+            return Some(self);
         }
-        cell.header().lock.unlock();
-        spare.give(cell.number);
+        self.header().lock.unlock();
+        spare.give(self.number);
         None
     }
 
@@ -451,11 +478,7 @@ impl Cell {
         if class >= CLASSES {
             return;
         }
-        let mut larger = Self {
-            number: spare.take(class),
-        };
-        larger.header().lock.lock();
-        larger.clear();
+        let mut larger = Self::fresh(class, spare);
         larger
             .header()
             .readers
@@ -649,11 +672,7 @@ impl Cell {
             self.header().len.store(half as u16, Ordering::Relaxed);
             return;
         }
-        let mut larger = Self {
-            number: spare.take(class),
-        };
-        larger.header().lock.lock();
-        larger.clear();
+        let mut larger = Self::fresh(class, spare);
         let sync = self.header().sync.load(Ordering::Relaxed);
         larger.header().sync.store(sync, Ordering::Relaxed);
         larger.header().done = self.header().done;
@@ -727,7 +746,11 @@ impl Cell {
     /// of reads.
     fn as_words(&self) -> Option<[Word; 2]> {
         let header = self.header();
-        if header.done != 0 || header.sync.load(Ordering::Relaxed) != 0 {
+        let inhabited = header.sync.load(Ordering::Relaxed) != 0;
+        if header.done == 0xff && !inhabited {
+            return Some([Word::DONE; 2]);
+        }
+        if header.done != 0 || inhabited {
             return None;
         }
         let mut words = [(Half::NONE, Reads::default()); 2];
@@ -831,6 +854,15 @@ pub(crate) fn covers(
         missing == 0
     };
     covered && group[0].load(Ordering::Acquire) == reference.0
+}
+
+/// Whether nothing is said of these bytes of a group any more, according to its
+/// cell, which is not held.
+#[inline(always)]
+pub(crate) fn is_done(number: u32, bytes: u8, group: &Group) -> bool {
+    // SAFETY: cells stay cells; a byte that changes under our eyes is confirmed.
+    let done = unsafe { (&raw const (*header(number)).done).read_volatile() };
+    bytes & !done == 0 && group[0].load(Ordering::Acquire) == Word::cell(number).0
 }
 
 /// Whether a cell that is not held has slots for readers.

@@ -220,6 +220,10 @@ impl Word {
     /// The past of [`constants`](crate::constants).
     pub(crate) const CONSTANT: Self = Self((ABSENT as u64) << 32);
 
+    /// The past of bytes of which nothing is said any more: a reference to the
+    /// [cell](crate::cell) that they have in common.
+    pub(crate) const DONE: Self = Self::cell(0);
+
     #[inline(always)]
     pub(crate) fn new(write: Half, read: Half) -> Self {
         Self(u64::from(write.0) | u64::from(read.0) << 32)
@@ -227,9 +231,9 @@ impl Word {
 
     /// A reference to a cell.
     #[inline(always)]
-    pub(crate) fn cell(number: u32) -> Self {
-        let half = number << 4 | ABSENT;
-        Self(u64::from(half) | u64::from(half) << 32)
+    pub(crate) const fn cell(number: u32) -> Self {
+        let half = (number << 4 | ABSENT) as u64;
+        Self(half | half << 32)
     }
 
     #[inline(always)]

@@ -40,11 +40,7 @@ fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
     if stamp.is_none() && nothing_there {
         return;
     }
-    let half = match stamp {
-        Stamp::NONE => Half::NONE,
-        stamp => Half::new(stamp, 15),
-    };
-    let word = Word::new(half, Half::NONE);
+    let word = blank(stamp);
     let mut number = first_group;
     while number <= last_group {
         let mut bytes = 0xffu8;
@@ -68,6 +64,14 @@ fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
             }
             number += 1;
         }
+    }
+}
+
+/// A word that was written at `stamp`, if at all.
+fn blank(stamp: Stamp) -> Word {
+    match stamp {
+        Stamp::NONE => Word::EMPTY,
+        stamp => Word::new(Half::new(stamp, 15), Half::NONE),
     }
 }
 
@@ -110,6 +114,15 @@ fn is_plain(word: Word) -> bool {
 #[cold]
 fn fill_cell(thread: &mut Thread, address: usize, bytes: u8, stamp: Stamp) {
     let group = shadow::group(address);
+    if shadow::load(group)[0] == Word::DONE {
+        if bytes == 0xff {
+            let word = blank(stamp);
+            group[1].store(word.0, Ordering::Relaxed);
+            group[0].store(word.0, Ordering::Release);
+            return;
+        }
+        Cell::of(group, &mut thread.spare).unlock();
+    }
     let Some(mut cell) = Cell::existing(group) else {
         return fill_group(thread, address, bytes, stamp);
     };
@@ -117,12 +130,7 @@ fn fill_cell(thread: &mut Thread, address: usize, bytes: u8, stamp: Stamp) {
         if let Some(abandoned) = objects::forget_all(&cell, &mut thread.messages) {
             thread.abandoned.push(abandoned);
         }
-        let half = match stamp {
-            Stamp::NONE => Half::NONE,
-            stamp => Half::new(stamp, 15),
-        };
-        let word = Word::new(half, Half::NONE);
-        return cell.dissolve([word; 2], group, &mut thread.spare);
+        return cell.dissolve([blank(stamp); 2], group, &mut thread.spare);
     }
     cell.forget(bytes, |_| false);
     cell.forget_slots(bytes);
