@@ -613,9 +613,12 @@ pub(crate) fn hold<R: Rule>(
     access: &Access,
 ) -> (Cell, Option<report::Race>) {
     if access.kind.is_atomic() {
-        let mine = |before| thread.made(before) && !(R::FIRST_COUNTS && thread.is_now(before));
         let ordered = |before| thread.knows(before);
-        if cell.touch((stamp, bytes, access.kind), mine, ordered) {
+        let implied = |before| match R::FIRST_COUNTS {
+            true => thread.made(before) && !thread.is_now(before),
+            false => ordered(before),
+        };
+        if cell.touch((stamp, bytes, access.kind), implied, ordered) {
             return (cell, None);
         }
     }

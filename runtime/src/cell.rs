@@ -628,14 +628,14 @@ impl Cell {
         self.header().len.store(len as u16 + 1, Ordering::Relaxed);
     }
 
-    /// Remembers an atomic access in place of the thread's last one, which is
-    /// `mine`, if all others are atomic, too, or `ordered` before: so it is in
-    /// conflict with none. False if it is not as simple as that.
+    /// Remembers an atomic access in place of an earlier one that is `implied` by
+    /// it, if all others are atomic, too, or `ordered` before: so it is in conflict
+    /// with none. False if it is not as simple as that.
     #[inline]
     pub(crate) fn touch(
         &mut self,
         (stamp, bytes, kind): (Stamp, u8, AccessKind),
-        mine: impl Fn(Stamp) -> bool,
+        implied: impl Fn(Stamp) -> bool,
         ordered: impl Fn(Stamp) -> bool,
     ) -> bool {
         if self.is_shared() || self.header().done & bytes != 0 {
@@ -649,7 +649,7 @@ impl Cell {
             if !entry.kind().is_atomic() && !ordered(entry.stamp()) {
                 return false;
             }
-            if entry.kind() == kind && entry.bytes() == bytes && mine(entry.stamp()) {
+            if entry.kind() == kind && entry.bytes() == bytes && implied(entry.stamp()) {
                 last = Some(entry);
             }
         }

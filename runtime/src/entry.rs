@@ -299,7 +299,6 @@ macro_rules! read_of_part {
             "ret
              5:
              mov r9d, r8d\n",
-            return_if_in_set!(),
             reader_or!("99f"),
             "mov r8d, r9d\n",
             unless_part_now!("0", "99f"),
@@ -403,7 +402,8 @@ macro_rules! entry {
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub extern "C" fn $name() {
-            naked_asm!($($code)*)
+            // What is inside says how the section that it has to itself is aligned.
+            naked_asm!(".p2align 6", $($code)*)
         }
     };
 }
@@ -428,6 +428,7 @@ accesses! {
         unless_now!("0", "3f"),
         "ret",
         "3:",
+        return_if_in_set!(),
         read_of_part!("1"),
         slowly!("0")
     );
@@ -441,6 +442,7 @@ accesses! {
         unless_now!("0", "3f"),
         "ret",
         "3:",
+        return_if_in_set!(),
         read_of_part!("3"),
         slowly!("1")
     );
