@@ -33,13 +33,14 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     let context = thread.context_of(visit.hot(), call.place);
     let whose = thread.context_in(context, blocks::place_of(thread.number));
     blocks::insert(block as usize, size, whose);
-    if thread.ignore != 0 || call.ignored || size >= MARKED {
-        shadow_range::forget(thread, block as usize, size);
-    } else {
+    let marked = thread.ignore == 0 && !call.ignored && size < MARKED;
+    if marked {
         let stamp = thread.stamp(visit.hot(), call.place);
         shadow_range::written(thread, block as usize, size, stamp);
+    } else {
+        shadow_range::forget(thread, block as usize, size);
     }
-    record::alloc(thread, block as usize, size, size < MARKED, call.place);
+    record::alloc(thread, block as usize, size, marked, call.place);
     drop(visit);
     sanitizer::allocated(block, size);
 }
@@ -66,7 +67,8 @@ fn freeing(call: &Call, block: *mut c_void) {
     blocks::freed(block as usize);
     let visit = Visit::begin();
     let thread = visit.thread();
-    if !call.ignored {
+    let watched = thread.ignore == 0 && !call.ignored;
+    if watched {
         let last_write = Access {
             address: block as usize,
             size: size.min(1 << 20),
@@ -75,14 +77,17 @@ fn freeing(call: &Call, block: *mut c_void) {
         };
         detector::last_write(&visit, &last_write);
     }
-    if size < MARKED && thread.ignore == 0 && !call.ignored {
+    if watched && size < MARKED {
         let context = thread.context_of(visit.hot(), call.place);
         let stamp = thread.graves.stamp_of(thread.number, context);
         shadow_range::written(thread, block as usize, size, stamp);
     } else {
         shadow_range::forget(thread, block as usize, size);
     }
-    record::free(thread, block as usize, size, call.place);
+    match watched {
+        true => record::free(thread, block as usize, size, call.place),
+        false => record::forget(thread, block as usize, size),
+    }
     for lock in std::mem::take(&mut thread.abandoned) {
         report::misuse(
             thread,
