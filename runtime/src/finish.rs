@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::detector::{self, Engine};
 use crate::report::Reporting;
 use crate::thread::{Thread, Visit};
-use crate::{hooks, options, output, record, registry, report};
+use crate::{control, hooks, options, output, record, registry, report};
 
 static FINISHED: AtomicBool = AtomicBool::new(false);
 
@@ -45,7 +45,7 @@ pub(crate) fn conclude() -> bool {
         let _visit = Visit::begin();
         registry::others_run()
     };
-    if options.atexit_sleep_ms > 0 && others_run() {
+    if options.atexit_sleep_ms > 0 && !control::is_on() && others_run() {
         std::thread::sleep(Duration::from_millis(options.atexit_sleep_ms as u64));
     }
     let visit = Visit::begin();
@@ -59,6 +59,9 @@ pub(crate) fn conclude() -> bool {
     let count = report::count();
     if count > 0 && options.print_reports {
         output::write(&format!("ThreadSanitizer: reported {count} warnings\n"));
+    }
+    if let Some(text) = control::summary() {
+        output::write(&text);
     }
     if options.print_suppressions
         && let Some(text) = report::matched_suppressions()

@@ -13,11 +13,12 @@ use std::ffi::{c_int, c_void};
 use crate::sweep::Pause;
 use crate::thread::Visit;
 use crate::tls::hot;
-use crate::{detector, record, registry, report, resident};
+use crate::{control, detector, record, registry, report, resident};
 
 /// What is kept while the process is copied.
 struct Copying {
     threads: registry::All,
+    control: Option<control::Held>,
     pause: Pause,
     visit: Visit,
 }
@@ -55,6 +56,7 @@ pub(crate) extern "C" fn before() {
     let pause = Pause::begin();
     let copying = Copying {
         threads: registry::all(),
+        control: control::hold(),
         pause,
         visit,
     };
@@ -79,6 +81,7 @@ pub(crate) extern "C" fn in_child() {
         report::reset_count();
         record::in_child();
         resident::open_again();
+        control::in_child();
         drop(pause);
         drop(visit);
     }
@@ -90,12 +93,14 @@ fn resume() -> Option<(Pause, Visit)> {
     let copying = unsafe { (*SLOT.0.get()).take() }?;
     let Copying {
         threads,
+        control,
         pause,
         visit,
     } = copying;
     #[cfg(not(test))]
     crate::HEAP.open();
     drop(threads);
+    drop(control);
     Some((pause, visit))
 }
 

@@ -13,6 +13,7 @@
 //! | [`stamp`], [`context`], [`frames`], [`locks`], [`sweep`] | how an access fits 28 bits |
 //! | [`sync`], [`deadlock`] | synchronisation: what threads know, which locks they hold |
 //! | [`thread`], [`registry`], [`signals`], [`tls`], [`stack`] | threads |
+//! | [`control`] | who runs when, if that is not left to the system |
 //! | [`general`], [`record`] | events for other detectors and for traces |
 //! | [`report`], [`output`], [`hooks`], [`options`] | what is told, and how |
 //! | [`start`], `preinit`, [`finish`], [`fork`], [`memory`], [`spin`] | beginning, end, copies and ground |
@@ -40,6 +41,7 @@ mod bulk;
 mod cell;
 mod constants;
 mod context;
+mod control;
 mod deadlock;
 mod detector;
 mod entry;

@@ -73,6 +73,12 @@ impl Value for i32 {
     }
 }
 
+impl Value for u64 {
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
 impl Value for String {
     fn read(text: &str) -> Option<Self> {
         Some(text.to_owned())
@@ -119,6 +125,10 @@ impl Value for FailOn {
 options! {
     /// Which detector looks on.
     detector: String = "fasttrack".to_owned();
+    /// Who decides which thread runs: `free`, the system; or `random`.
+    schedule: String = String::new();
+    /// What random decisions depend on.
+    seed: u64 = 0;
     /// Where to write a trace.
     record: String = String::new();
     /// File to append findings to, one line of JSON each; it must be there.

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::report::{self, Kind};
 use crate::thread::{self, Inside, Visit};
 use crate::tls::hot;
-use crate::{options, sync};
+use crate::{control, options, sync};
 
 /// Signals there are.
 const SIGNALS: usize = 65;
@@ -153,7 +153,8 @@ extern "C" fn arrived(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
     // SAFETY: our own block; the kernel gives the rest.
     unsafe {
         let own = is_own(signal, info);
-        if (*hot).busy != 0 && !own && !(*hot).thread.is_null() {
+        let elsewhere = (*hot).busy != 0 || (*hot).parked != 0;
+        if elsewhere && !own && !(*hot).thread.is_null() {
             let signals = &mut (*(*hot).thread).signals;
             // No memory is allocated here: there is room from the beginning.
             if signals.waiting.len() < signals.waiting.capacity() {
@@ -163,6 +164,9 @@ extern "C" fn arrived(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
                     context: *context.cast::<libc::ucontext_t>(),
                 });
                 (*hot).pending = 1;
+            }
+            if (*hot).busy == 0 {
+                control::interrupt();
             }
             return;
         }
@@ -305,6 +309,9 @@ pub(crate) fn deliver() {
         let waiting = unsafe {
             if (*hot).thread.is_null() {
                 (*hot).pending = 0;
+                return;
+            }
+            if (*hot).parked != 0 {
                 return;
             }
             // Signals must not come in between.

@@ -8,8 +8,8 @@ use crate::interpose::threads::farewell;
 use crate::spin::pause;
 use crate::thread::Visit;
 use crate::{
-    cell, detector, entry, finish, fork, hooks, memory, messages, objects, options, readers, real,
-    record, shadow, sweep, tape,
+    cell, control, detector, entry, finish, fork, hooks, memory, messages, objects, options,
+    readers, real, record, shadow, sweep, tape,
 };
 
 const NOT_YET: u8 = 0;
@@ -47,6 +47,7 @@ pub(crate) fn init() {
             finish::prepare();
             fork::prepare();
             libraries::refresh();
+            control::start();
             hooks::on_initialize();
         }
         Err(DONE) => {}

@@ -46,6 +46,9 @@ pub(crate) struct Hot {
     pub(crate) sets: Sets,
     /// Where the next entry of the thread's [`log`](crate::log) goes.
     pub(crate) log: usize,
+    /// Set while the thread waits for its turn: signals wait meanwhile, too, but
+    /// the thread is not inside.
+    pub(crate) parked: u32,
 }
 
 impl Hot {
@@ -77,7 +80,7 @@ pub(crate) const NO_SETS: Sets = {
 };
 
 /// Bytes reserved for [`Hot`].
-const SIZE: usize = 64 + 4 * SETS + 8;
+const SIZE: usize = 64 + 4 * SETS + 16;
 const _: () = assert!(size_of::<Hot>() <= SIZE);
 const _: () = assert!(std::mem::offset_of!(Hot, span) == 4);
 const _: () = assert!(std::mem::offset_of!(Hot, top) == 8);

@@ -16,6 +16,7 @@ use super::loads::Load;
 use super::{caller, with_caller};
 use crate::access::{self, Access};
 use crate::cell::{self, Cell};
+use crate::control::Turn;
 use crate::detector::{self, Engine};
 use crate::rule::{AccuLock, FastTrack, Rule};
 use crate::thread::Visit;
@@ -42,6 +43,15 @@ struct Done<T> {
 
 /// Carries an operation out and accounts for it.
 fn perform<T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
+    match Turn::here(caller()) {
+        Some(turn) => turn.atomic((address, size), false, || {
+            account_for(address, size, operation)
+        }),
+        None => account_for(address, size, operation),
+    }
+}
+
+fn account_for<T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
     match detector::engine() {
         Engine::Off => operation().value,
         Engine::FastTrack => with_rule::<FastTrack, T>(address, size, operation),
@@ -74,14 +84,20 @@ fn with_rule<R: Rule, T>(address: usize, size: usize, operation: impl FnOnce() -
 
 /// Carries a load out and accounts for it.
 fn perform_load<T>(address: usize, size: usize, order: MemoryOrder, value: impl Fn() -> T) -> T {
-    if let Some(value) = load_again((address, size), order, &value) {
-        return value;
+    let load = || {
+        if let Some(value) = load_again((address, size), order, &value) {
+            return value;
+        }
+        account_for(address, size, || Done {
+            value: value(),
+            op: AtomicOp::Load,
+            order,
+        })
+    };
+    match Turn::here(caller()) {
+        Some(turn) => turn.atomic((address, size), true, load),
+        None => load(),
     }
-    perform(address, size, || Done {
-        value: value(),
-        op: AtomicOp::Load,
-        order,
-    })
 }
 
 /// A load of what the thread has loaded before in this epoch, if nobody has been

@@ -16,6 +16,9 @@ interpose! {
     ) -> c_int {
         if let Some(call) = Call::begin() {
             call.writes(barrier, size_of::<Barrier>());
+            if let Some(turn) = call.turn() {
+                turn.make_barrier(barrier as usize, count);
+            }
         }
         libc::pthread_barrier_init(barrier, attributes, count)
     }
@@ -33,7 +36,12 @@ interpose! {
         };
         call.reads(barrier, 1);
         sync::arrive(&Visit::begin(), barrier as usize, call.place);
-        let result = libc::pthread_barrier_wait(barrier);
+        let met = call.turn().and_then(|turn| turn.meet(barrier as usize));
+        let result = match met {
+            None => libc::pthread_barrier_wait(barrier),
+            Some(true) => libc::PTHREAD_BARRIER_SERIAL_THREAD,
+            Some(false) => 0,
+        };
         if result == 0 || result == libc::PTHREAD_BARRIER_SERIAL_THREAD {
             sync::depart(&Visit::begin(), barrier as usize, call.place);
         }

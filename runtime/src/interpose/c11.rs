@@ -6,9 +6,10 @@ use std::ffi::{c_int, c_void};
 use racehound_trace::Mode;
 
 use super::condition::wait;
-use super::mutex::take;
+use super::mutex::{Patience, take};
 use super::threads::{self, joining};
 use super::{Call, interpose};
+use crate::control::clock::Until;
 use crate::registry;
 use crate::sync::{self, Traits};
 use crate::thread::Visit;
@@ -21,6 +22,18 @@ const SUCCESS: c_int = 0;
 const BUSY: c_int = 1;
 const ERROR: c_int = 2;
 const NO_MEMORY: c_int = 3;
+const TIMED_OUT: c_int = 4;
+
+/// What C calls a result of the POSIX functions, which may be C's already.
+fn outcome(result: c_int) -> c_int {
+    match result {
+        SUCCESS..=TIMED_OUT => result,
+        libc::EBUSY => BUSY,
+        libc::ENOMEM => NO_MEMORY,
+        libc::ETIMEDOUT => TIMED_OUT,
+        _ => ERROR,
+    }
+}
 
 const RECURSIVE: c_int = 1;
 
@@ -73,7 +86,7 @@ interpose! {
     }
 
     fn thrd_join(handle: libc::pthread_t, result: *mut c_int) -> c_int {
-        let outcome = joining(handle, || real::thrd_join(handle, result));
+        let outcome = joining(handle, Patience::ForEver, || real::thrd_join(handle, result));
         if outcome == SUCCESS && let Some(call) = Call::begin() {
             call.writes(result, size_of::<c_int>());
         }
@@ -105,20 +118,24 @@ interpose! {
     }
 
     fn mtx_lock(mutex: *mut Mutex) -> c_int {
-        take(mutex, (false, false), || real::mtx_lock(mutex))
+        outcome(take(mutex, Patience::ForEver, || real::mtx_lock(mutex)))
     }
 
     fn mtx_trylock(mutex: *mut Mutex) -> c_int {
-        take(mutex, (true, false), || real::mtx_trylock(mutex))
+        outcome(take(mutex, Patience::Tries, || real::mtx_trylock(mutex)))
     }
 
     fn mtx_timedlock(mutex: *mut Mutex, until: *const libc::timespec) -> c_int {
-        take(mutex, (true, true), || real::mtx_timedlock(mutex, until))
+        let patience = Patience::until(libc::CLOCK_REALTIME, until);
+        outcome(take(mutex, patience, || real::mtx_timedlock(mutex, until)))
     }
 
     fn mtx_unlock(mutex: *mut Mutex) -> c_int {
         if let Some(call) = Call::begin() {
             sync::releasing(&Visit::begin(), mutex as usize, Some(Mode::Exclusive), call.place);
+            if let Some(turn) = call.turn() {
+                return turn.unlock(mutex as usize, || real::mtx_unlock(mutex));
+            }
         }
         real::mtx_unlock(mutex)
     }
@@ -138,7 +155,7 @@ interpose! {
     }
 
     fn cnd_wait(condition: *mut Condition, mutex: *mut Mutex) -> c_int {
-        wait(condition, mutex, || real::cnd_wait(condition, mutex))
+        outcome(wait(condition, mutex, None, || real::cnd_wait(condition, mutex)))
     }
 
     fn cnd_timedwait(
@@ -146,12 +163,16 @@ interpose! {
         mutex: *mut Mutex,
         until: *const libc::timespec,
     ) -> c_int {
-        wait(condition, mutex, || real::cnd_timedwait(condition, mutex, until))
+        let moment = until.as_ref().map(|&time| Until::Shows(libc::CLOCK_REALTIME, time));
+        outcome(wait(condition, mutex, moment, || real::cnd_timedwait(condition, mutex, until)))
     }
 
     fn cnd_signal(condition: *mut Condition) -> c_int {
         if let Some(call) = Call::begin() {
             sync::notify(&Visit::begin(), condition as usize, false, call.place);
+            if let Some(turn) = call.turn() {
+                turn.notify(condition as usize, false);
+            }
         }
         real::cnd_signal(condition)
     }
@@ -159,6 +180,9 @@ interpose! {
     fn cnd_broadcast(condition: *mut Condition) -> c_int {
         if let Some(call) = Call::begin() {
             sync::notify(&Visit::begin(), condition as usize, true, call.place);
+            if let Some(turn) = call.turn() {
+                turn.notify(condition as usize, true);
+            }
         }
         real::cnd_broadcast(condition)
     }

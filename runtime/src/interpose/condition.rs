@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::{Call, interpose};
+use crate::control::clock::Until;
 use crate::sync;
 use crate::thread::Visit;
 
@@ -14,6 +15,7 @@ type Mutex = libc::pthread_mutex_t;
 pub(super) unsafe fn wait(
     condition: *mut Condition,
     mutex: *mut Mutex,
+    until: Option<Until>,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(call) = Call::begin() else {
@@ -31,7 +33,16 @@ pub(super) unsafe fn wait(
     unsafe {
         let mut buffer = std::mem::zeroed::<Cleanup>();
         _pthread_cleanup_push(&raw mut buffer, have_back, (&raw mut back).cast());
-        let result = real();
+        let result = match call.turn() {
+            None => real(),
+            Some(turn) => turn.wait_for_condition(
+                (condition as usize, mutex as usize),
+                until,
+                || libc::pthread_mutex_unlock(mutex),
+                || libc::pthread_mutex_trylock(mutex),
+                || libc::pthread_mutex_lock(mutex),
+            ),
+        };
         _pthread_cleanup_pop(&raw mut buffer, 0);
         have_back((&raw mut back).cast());
         result
@@ -78,6 +89,18 @@ unsafe extern "C" {
     fn _pthread_cleanup_pop(buffer: *mut Cleanup, execute: c_int);
 }
 
+/// Which clock a condition of the GNU C library goes by.
+unsafe fn clock_of(condition: *const Condition) -> libc::clockid_t {
+    const WAITERS: usize = 36;
+    const MONOTONIC: u32 = 2;
+    // SAFETY: the caller has a condition.
+    let waiters = unsafe { condition.cast::<u8>().add(WAITERS).cast::<u32>().read() };
+    match waiters & MONOTONIC {
+        0 => libc::CLOCK_REALTIME,
+        _ => libc::CLOCK_MONOTONIC,
+    }
+}
+
 unsafe extern "C" {
     #[link_name = "pthread_cond_clockwait"]
     fn real_clockwait(
@@ -104,7 +127,7 @@ interpose! {
     }
 
     fn pthread_cond_wait(condition: *mut Condition, mutex: *mut Mutex) -> c_int {
-        wait(condition, mutex, || libc::pthread_cond_wait(condition, mutex))
+        wait(condition, mutex, None, || libc::pthread_cond_wait(condition, mutex))
     }
 
     fn pthread_cond_timedwait(
@@ -112,7 +135,8 @@ interpose! {
         mutex: *mut Mutex,
         until: *const libc::timespec,
     ) -> c_int {
-        wait(condition, mutex, || libc::pthread_cond_timedwait(condition, mutex, until))
+        let moment = until.as_ref().map(|&time| Until::Shows(clock_of(condition), time));
+        wait(condition, mutex, moment, || libc::pthread_cond_timedwait(condition, mutex, until))
     }
 
     fn pthread_cond_clockwait(
@@ -121,13 +145,17 @@ interpose! {
         clock: libc::clockid_t,
         until: *const libc::timespec,
     ) -> c_int {
-        wait(condition, mutex, || real_clockwait(condition, mutex, clock, until))
+        let moment = until.as_ref().map(|&time| Until::Shows(clock, time));
+        wait(condition, mutex, moment, || real_clockwait(condition, mutex, clock, until))
     }
 
     fn pthread_cond_signal(condition: *mut Condition) -> c_int {
         if let Some(call) = Call::begin() {
             call.reads(condition, 1);
             sync::notify(&Visit::begin(), condition as usize, false, call.place);
+            if let Some(turn) = call.turn() {
+                turn.notify(condition as usize, false);
+            }
         }
         libc::pthread_cond_signal(condition)
     }
@@ -136,6 +164,9 @@ interpose! {
         if let Some(call) = Call::begin() {
             call.reads(condition, 1);
             sync::notify(&Visit::begin(), condition as usize, true, call.place);
+            if let Some(turn) = call.turn() {
+                turn.notify(condition as usize, true);
+            }
         }
         libc::pthread_cond_broadcast(condition)
     }

@@ -61,6 +61,24 @@ unsafe fn about<T>(path: *const c_char, to: *mut T, real: impl FnOnce() -> c_int
 }
 
 interpose! {
+    fn sched_yield() -> c_int {
+        match Call::begin().and_then(|call| call.turn()) {
+            Some(turn) => {
+                turn.give_way();
+                0
+            }
+            None => libc::sched_yield(),
+        }
+    }
+
+    fn pthread_yield() -> c_int {
+        sched_yield()
+    }
+
+    fn thrd_yield() {
+        sched_yield();
+    }
+
     fn stat(path: *const c_char, to: *mut Stat) -> c_int {
         about(path, to, || libc::stat(path, to))
     }

@@ -17,6 +17,7 @@ pub(crate) mod condition;
 pub(crate) mod descriptors;
 pub(crate) mod files;
 pub(crate) mod formats;
+pub(crate) mod futexes;
 pub(crate) mod heap;
 pub(crate) mod jumps;
 pub(crate) mod libraries;
@@ -41,6 +42,7 @@ use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
 
 use crate::access::Access;
+use crate::control::Turn;
 use crate::thread::{self, Visit};
 use crate::tls::hot;
 use crate::{detector, options, sync};
@@ -117,6 +119,11 @@ impl Call {
             ignored: libraries::is_ignored(caller) || options::get().ignore_interceptors_accesses,
             _here: PhantomData,
         })
+    }
+
+    /// The turn that it takes, if the thread is under control.
+    pub(crate) fn turn(&self) -> Option<Turn> {
+        Turn::here(self.caller)
     }
 
     /// Whether the dynamic loader is the caller: what it allocates and frees is

@@ -5,27 +5,77 @@ use std::ffi::c_int;
 use racehound_trace::Mode;
 
 use super::{Call, interpose};
+use crate::control::{Lock, clock::Until};
 use crate::sync::{self, Traits};
 use crate::thread::Visit;
 
 type Mutex = libc::pthread_mutex_t;
 
 /// The type in a mutex of the GNU C library.
-unsafe fn is_recursive(mutex: *const Mutex) -> bool {
+unsafe fn kind(mutex: *const Mutex) -> c_int {
     const KIND: usize = 16;
     const KIND_MASK: c_int = 3;
     // SAFETY: the caller has a mutex.
     let kind = unsafe { mutex.cast::<u8>().add(KIND).cast::<c_int>().read() };
-    kind & KIND_MASK == libc::PTHREAD_MUTEX_RECURSIVE
+    kind & KIND_MASK
 }
 
-/// Takes a mutex with `lock`, which may fail or wait for ever; `tried` if it may
-/// give up, and then perhaps only after it `waits`.
+unsafe fn is_recursive(mutex: *const Mutex) -> bool {
+    // SAFETY: the caller has a mutex.
+    unsafe { kind(mutex) == libc::PTHREAD_MUTEX_RECURSIVE }
+}
+
+/// Whether the C library would tell the thread that it has the mutex already.
+unsafe fn says_deadlock(mutex: *const Mutex) -> bool {
+    const OWNER: usize = 8;
+    // SAFETY: the caller has a mutex.
+    unsafe {
+        let owner = mutex.cast::<u8>().add(OWNER).cast::<c_int>().read();
+        kind(mutex) == libc::PTHREAD_MUTEX_ERRORCHECK && owner == libc::gettid()
+    }
+}
+
+/// How long a lock is waited for.
+#[derive(Clone, Copy)]
+pub(super) enum Patience {
+    /// Not at all.
+    Tries,
+    Until(Until),
+    ForEver,
+}
+
+impl Patience {
+    /// Until a clock shows that time.
+    ///
+    /// # Safety
+    /// It is a time, or null.
+    pub(super) unsafe fn until(clock: libc::clockid_t, time: *const libc::timespec) -> Self {
+        // SAFETY: the caller's promise.
+        match unsafe { time.as_ref() } {
+            Some(&time) => Self::Until(Until::Shows(clock, time)),
+            None => Self::ForEver,
+        }
+    }
+
+    pub(super) fn moment(self) -> Option<Until> {
+        match self {
+            Self::Until(until) => Some(until),
+            Self::Tries | Self::ForEver => None,
+        }
+    }
+}
+
+/// Takes a mutex with `lock`, which may fail or wait for ever.
 pub(super) unsafe fn take(
     mutex: *mut Mutex,
-    (tried, waits): (bool, bool),
+    patience: Patience,
     lock: impl FnOnce() -> c_int,
 ) -> c_int {
+    let (tried, waits) = match patience {
+        Patience::Tries => (true, false),
+        Patience::Until(_) => (true, true),
+        Patience::ForEver => (false, false),
+    };
     let Some(call) = Call::begin() else {
         return lock();
     };
@@ -39,7 +89,21 @@ pub(super) unsafe fn take(
         let visit = Visit::begin();
         sync::about_to_lock(&visit, mutex as usize, Mode::Exclusive, traits, call.place);
     }
-    let result = lock();
+    let at = (mutex as usize, Mode::Exclusive);
+    let result = match (call.turn(), patience) {
+        (None, _) => lock(),
+        (Some(turn), Patience::Tries) => turn.try_lock(at, lock),
+        // SAFETY: the caller's mutex.
+        (Some(turn), _) => unsafe {
+            let attempt = || match says_deadlock(mutex) {
+                true => libc::EDEADLK,
+                false => libc::pthread_mutex_trylock(mutex),
+            };
+            let reentrant = traits.recursive || says_deadlock(mutex);
+            let mutex = Lock::mutex(mutex as usize, reentrant);
+            turn.lock(mutex, patience.moment(), attempt, lock)
+        },
+    };
     if result == libc::EINVAL && !waits {
         sync::invalid(&Visit::begin(), mutex as usize, call.place);
     }
@@ -80,15 +144,16 @@ interpose! {
     }
 
     fn pthread_mutex_lock(mutex: *mut Mutex) -> c_int {
-        take(mutex, (false, false), || libc::pthread_mutex_lock(mutex))
+        take(mutex, Patience::ForEver, || libc::pthread_mutex_lock(mutex))
     }
 
     fn pthread_mutex_trylock(mutex: *mut Mutex) -> c_int {
-        take(mutex, (true, false), || libc::pthread_mutex_trylock(mutex))
+        take(mutex, Patience::Tries, || libc::pthread_mutex_trylock(mutex))
     }
 
     fn pthread_mutex_timedlock(mutex: *mut Mutex, until: *const libc::timespec) -> c_int {
-        take(mutex, (true, true), || libc::pthread_mutex_timedlock(mutex, until))
+        let patience = Patience::until(libc::CLOCK_REALTIME, until);
+        take(mutex, patience, || libc::pthread_mutex_timedlock(mutex, until))
     }
 
     fn pthread_mutex_clocklock(
@@ -96,13 +161,17 @@ interpose! {
         clock: libc::clockid_t,
         until: *const libc::timespec,
     ) -> c_int {
-        take(mutex, (true, true), || real_clocklock(mutex, clock, until))
+        take(mutex, Patience::until(clock, until), || real_clocklock(mutex, clock, until))
     }
 
     fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
         if let Some(call) = Call::begin() {
             sync::releasing(&Visit::begin(), mutex as usize, Some(Mode::Exclusive), call.place);
-            let result = libc::pthread_mutex_unlock(mutex);
+            let unlock = || libc::pthread_mutex_unlock(mutex);
+            let result = match call.turn() {
+                Some(turn) => turn.unlock(mutex as usize, unlock),
+                None => unlock(),
+            };
             if result == libc::EINVAL {
                 sync::invalid(&Visit::begin(), mutex as usize, call.place);
             }
@@ -131,7 +200,14 @@ interpose! {
             return libc::pthread_spin_lock(lock);
         };
         sync::about_to_lock(&Visit::begin(), lock as usize, Mode::Exclusive, Traits::default(), call.place);
-        let result = libc::pthread_spin_lock(lock);
+        let wait = || libc::pthread_spin_lock(lock);
+        let result = match call.turn() {
+            Some(turn) => {
+                let attempt = || libc::pthread_spin_trylock(lock);
+                turn.lock(Lock::other(lock as usize, Mode::Exclusive), None, attempt, wait)
+            }
+            None => wait(),
+        };
         if result == 0 {
             let visit = Visit::begin();
             sync::acquired(&visit, lock as usize, Mode::Exclusive, Traits::default(), call.place);
@@ -140,8 +216,15 @@ interpose! {
     }
 
     fn pthread_spin_trylock(lock: *mut libc::pthread_spinlock_t) -> c_int {
-        let result = libc::pthread_spin_trylock(lock);
-        if result == 0 && let Some(call) = Call::begin() {
+        let Some(call) = Call::begin() else {
+            return libc::pthread_spin_trylock(lock);
+        };
+        let attempt = || libc::pthread_spin_trylock(lock);
+        let result = match call.turn() {
+            Some(turn) => turn.try_lock((lock as usize, Mode::Exclusive), attempt),
+            None => attempt(),
+        };
+        if result == 0 {
             let traits = Traits { tried: true, ..Traits::default() };
             let visit = Visit::begin();
             sync::acquired(&visit, lock as usize, Mode::Exclusive, traits, call.place);
@@ -150,9 +233,14 @@ interpose! {
     }
 
     fn pthread_spin_unlock(lock: *mut libc::pthread_spinlock_t) -> c_int {
-        if let Some(call) = Call::begin() {
-            sync::releasing(&Visit::begin(), lock as usize, Some(Mode::Exclusive), call.place);
+        let Some(call) = Call::begin() else {
+            return libc::pthread_spin_unlock(lock);
+        };
+        sync::releasing(&Visit::begin(), lock as usize, Some(Mode::Exclusive), call.place);
+        let unlock = || libc::pthread_spin_unlock(lock);
+        match call.turn() {
+            Some(turn) => turn.unlock(lock as usize, unlock),
+            None => unlock(),
         }
-        libc::pthread_spin_unlock(lock)
     }
 }

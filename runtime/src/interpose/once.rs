@@ -48,6 +48,9 @@ extern "C" fn perform() {
     // Perhaps somebody else has tried before.
     if let Some(call) = Call::begin() {
         call.learns(control as usize);
+        if let Some(turn) = call.turn() {
+            turn.begin_once(control as usize);
+        }
     }
     if let Some(thread) = thread::current() {
         let _visit = Visit::begin();
@@ -57,6 +60,9 @@ extern "C" fn perform() {
     unsafe { routine() };
     if let Some(call) = Call::begin() {
         call.hands_on(control as usize);
+        if let Some(turn) = call.turn() {
+            turn.end_once(control as usize);
+        }
         if let Some(thread) = thread::current() {
             thread.once.retain(|&other| other != control as usize);
         }
@@ -75,14 +81,21 @@ fn may_give_up() {
     if let Some(call) = Call::begin() {
         for control in std::mem::take(&mut thread.once) {
             call.hands_on(control);
+            if let Some(turn) = call.turn() {
+                turn.end_once(control);
+            }
         }
     }
 }
 
 fn once(control: *mut Control, routine: Routine, real: impl FnOnce(Routine) -> c_int) -> c_int {
-    if Call::begin().is_none() {
+    let Some(call) = Call::begin() else {
         return real(routine);
+    };
+    if let Some(turn) = call.turn() {
+        turn.before_once(control as usize);
     }
+    drop(call);
     // A signal handler may come here as well, between this and the real one.
     let before = PENDING.replace(Some(Pending { control, routine }));
     let result = real(perform);
@@ -114,6 +127,9 @@ struct Guard {
     owner: AtomicU32,
 }
 
+/// Any bits of those that wait for a futex.
+const ANY: u32 = u32::MAX;
+
 const DONE: u32 = 1;
 const PENDING_BIT: u32 = 1 << 8;
 const WAITED_FOR: u32 = 1 << 16;
@@ -139,6 +155,9 @@ unsafe fn leave(guard: *mut Guard, state: u32) {
         (*guard).owner.store(0, Ordering::Relaxed);
         let before = (*guard).state.swap(state, Ordering::AcqRel);
         if before & WAITED_FOR != 0 {
+            if let Some(turn) = Call::begin().and_then(|call| call.turn()) {
+                turn.wake_futex(guard as usize, ANY, usize::MAX);
+            }
             libc::syscall(libc::SYS_futex, guard, libc::FUTEX_WAKE, c_int::MAX);
         }
     }
@@ -196,6 +215,10 @@ interpose! {
                 continue;
             }
             let _errno = Errno::keep();
+            if let Some(turn) = Call::begin().and_then(|call| call.turn()) {
+                turn.wait_for_futex(guard as usize, ANY, None);
+                continue;
+            }
             let forever = std::ptr::null::<libc::timespec>();
             libc::syscall(libc::SYS_futex, guard, libc::FUTEX_WAIT, waited_for, forever);
         }

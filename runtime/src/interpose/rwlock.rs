@@ -4,7 +4,9 @@ use std::ffi::c_int;
 
 use racehound_trace::Mode;
 
+use super::mutex::Patience;
 use super::{Call, interpose};
+use crate::control;
 use crate::sync::{self, Traits};
 use crate::thread::Visit;
 
@@ -16,15 +18,35 @@ const TRAITS: Traits = Traits {
     depth: 1,
 };
 
-fn take(lock: *mut Lock, mode: Mode, tried: bool, real: impl FnOnce() -> c_int) -> c_int {
+fn take(lock: *mut Lock, mode: Mode, patience: Patience, real: impl FnOnce() -> c_int) -> c_int {
     let Some(call) = Call::begin() else {
         return real();
     };
+    let tried = !matches!(patience, Patience::ForEver);
     let traits = Traits { tried, ..TRAITS };
     if !tried {
         sync::about_to_lock(&Visit::begin(), lock as usize, mode, traits, call.place);
     }
-    let result = real();
+    let at = (lock as usize, mode);
+    let result = match (call.turn(), patience) {
+        (None, _) => real(),
+        (Some(turn), Patience::Tries) => turn.try_lock(at, real),
+        (Some(turn), _) => {
+            // SAFETY: the caller's lock.
+            let attempt = || unsafe {
+                match mode {
+                    Mode::Shared => libc::pthread_rwlock_tryrdlock(lock),
+                    Mode::Exclusive => libc::pthread_rwlock_trywrlock(lock),
+                }
+            };
+            turn.lock(
+                control::Lock::other(lock as usize, mode),
+                patience.moment(),
+                attempt,
+                real,
+            )
+        }
+    };
     if result == 0 {
         sync::acquired(&Visit::begin(), lock as usize, mode, traits, call.place);
     }
@@ -67,15 +89,16 @@ interpose! {
     }
 
     fn pthread_rwlock_rdlock(lock: *mut Lock) -> c_int {
-        take(lock, Mode::Shared, false, || libc::pthread_rwlock_rdlock(lock))
+        take(lock, Mode::Shared, Patience::ForEver, || libc::pthread_rwlock_rdlock(lock))
     }
 
     fn pthread_rwlock_tryrdlock(lock: *mut Lock) -> c_int {
-        take(lock, Mode::Shared, true, || libc::pthread_rwlock_tryrdlock(lock))
+        take(lock, Mode::Shared, Patience::Tries, || libc::pthread_rwlock_tryrdlock(lock))
     }
 
     fn pthread_rwlock_timedrdlock(lock: *mut Lock, until: *const libc::timespec) -> c_int {
-        take(lock, Mode::Shared, true, || real_timedrdlock(lock, until))
+        let patience = Patience::until(libc::CLOCK_REALTIME, until);
+        take(lock, Mode::Shared, patience, || real_timedrdlock(lock, until))
     }
 
     fn pthread_rwlock_clockrdlock(
@@ -83,19 +106,21 @@ interpose! {
         clock: libc::clockid_t,
         until: *const libc::timespec,
     ) -> c_int {
-        take(lock, Mode::Shared, true, || real_clockrdlock(lock, clock, until))
+        let patience = Patience::until(clock, until);
+        take(lock, Mode::Shared, patience, || real_clockrdlock(lock, clock, until))
     }
 
     fn pthread_rwlock_wrlock(lock: *mut Lock) -> c_int {
-        take(lock, Mode::Exclusive, false, || libc::pthread_rwlock_wrlock(lock))
+        take(lock, Mode::Exclusive, Patience::ForEver, || libc::pthread_rwlock_wrlock(lock))
     }
 
     fn pthread_rwlock_trywrlock(lock: *mut Lock) -> c_int {
-        take(lock, Mode::Exclusive, true, || libc::pthread_rwlock_trywrlock(lock))
+        take(lock, Mode::Exclusive, Patience::Tries, || libc::pthread_rwlock_trywrlock(lock))
     }
 
     fn pthread_rwlock_timedwrlock(lock: *mut Lock, until: *const libc::timespec) -> c_int {
-        take(lock, Mode::Exclusive, true, || real_timedwrlock(lock, until))
+        let patience = Patience::until(libc::CLOCK_REALTIME, until);
+        take(lock, Mode::Exclusive, patience, || real_timedwrlock(lock, until))
     }
 
     fn pthread_rwlock_clockwrlock(
@@ -103,13 +128,19 @@ interpose! {
         clock: libc::clockid_t,
         until: *const libc::timespec,
     ) -> c_int {
-        take(lock, Mode::Exclusive, true, || real_clockwrlock(lock, clock, until))
+        let patience = Patience::until(clock, until);
+        take(lock, Mode::Exclusive, patience, || real_clockwrlock(lock, clock, until))
     }
 
     fn pthread_rwlock_unlock(lock: *mut Lock) -> c_int {
-        if let Some(call) = Call::begin() {
-            sync::releasing(&Visit::begin(), lock as usize, None, call.place);
+        let Some(call) = Call::begin() else {
+            return libc::pthread_rwlock_unlock(lock);
+        };
+        sync::releasing(&Visit::begin(), lock as usize, None, call.place);
+        let unlock = || libc::pthread_rwlock_unlock(lock);
+        match call.turn() {
+            Some(turn) => turn.unlock(lock as usize, unlock),
+            None => unlock(),
         }
-        libc::pthread_rwlock_unlock(lock)
     }
 }

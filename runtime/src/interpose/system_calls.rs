@@ -7,7 +7,7 @@
 
 use std::ffi::{c_int, c_long};
 
-use super::{Call, Errno, descriptors, interpose};
+use super::{Call, Errno, descriptors, futexes, interpose};
 use crate::abi::is_off;
 use crate::fork;
 use crate::tls::hot;
@@ -194,7 +194,16 @@ interpose! {
         };
         let arguments = [first, second, third, fourth, fifth, sixth];
         before(&call, number, &arguments);
-        let result = real();
+        let result = match call.turn() {
+            Some(turn) if number == libc::SYS_futex => {
+                futexes::call(&turn, &arguments).unwrap_or_else(&real)
+            }
+            Some(turn) if number == libc::SYS_sched_yield => {
+                turn.give_way();
+                0
+            }
+            _ => real(),
+        };
         let _errno = Errno::keep();
         match copies(number, &arguments) {
             true => copied(result as isize),

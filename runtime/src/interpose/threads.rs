@@ -3,10 +3,11 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
+use super::mutex::Patience;
 use super::{Call, interpose};
 use crate::signals::{self, Blocked};
 use crate::thread::{Thread, Visit};
-use crate::{registry, shadow_range};
+use crate::{control, registry, shadow_range};
 
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
@@ -28,7 +29,9 @@ extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
         argument,
         blocked,
     } = beginning;
+    let number = thread.number;
     registry::begin(thread);
+    control::begin(number);
     {
         let visit = Visit::begin();
         // A stack that another thread had before has no past.
@@ -79,6 +82,10 @@ interpose! {
         if detached == libc::PTHREAD_CREATE_DETACHED {
             registry::all().threads[number as usize].detached = true;
         }
+        let turn = call.turn();
+        if let Some(turn) = &turn {
+            turn.fork(number);
+        }
         let raw = Box::into_raw(beginning);
         // The program may look at the handle only after the call, but the new
         // thread may end before it.
@@ -93,17 +100,20 @@ interpose! {
             handle.write(new);
         } else {
             registry::never_began(Box::from_raw(raw).thread);
+            if let Some(turn) = turn {
+                turn.never_began(number);
+            }
         }
         drop(blocked);
         result
     }
 
     fn pthread_join(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int {
-        joining(handle, || libc::pthread_join(handle, result))
+        joining(handle, Patience::ForEver, || libc::pthread_join(handle, result))
     }
 
     fn pthread_tryjoin_np(handle: libc::pthread_t, result: *mut *mut c_void) -> c_int {
-        joining(handle, || pthread_tryjoin_np_real(handle, result))
+        joining(handle, Patience::Tries, || pthread_tryjoin_np_real(handle, result))
     }
 
     fn pthread_timedjoin_np(
@@ -111,7 +121,8 @@ interpose! {
         result: *mut *mut c_void,
         until: *const libc::timespec,
     ) -> c_int {
-        joining(handle, || pthread_timedjoin_np_real(handle, result, until))
+        let patience = Patience::until(libc::CLOCK_REALTIME, until);
+        joining(handle, patience, || pthread_timedjoin_np_real(handle, result, until))
     }
 
     fn pthread_clockjoin_np(
@@ -120,7 +131,26 @@ interpose! {
         clock: libc::clockid_t,
         until: *const libc::timespec,
     ) -> c_int {
-        joining(handle, || pthread_clockjoin_np_real(handle, result, clock, until))
+        let patience = Patience::until(clock, until);
+        joining(handle, patience, || pthread_clockjoin_np_real(handle, result, clock, until))
+    }
+
+    fn pthread_cancel(handle: libc::pthread_t) -> c_int {
+        let Some(call) = Call::begin() else {
+            return libc::pthread_cancel(handle);
+        };
+        let turn = call.turn();
+        if let Some(turn) = &turn {
+            turn.give_way();
+        }
+        let result = libc::pthread_cancel(handle);
+        if result == 0 && turn.is_some() {
+            let _visit = Visit::begin();
+            if let Some(number) = registry::joining(handle as usize) {
+                control::interrupt_thread(number);
+            }
+        }
+        result
     }
 
     fn pthread_detach(handle: libc::pthread_t) -> c_int {
@@ -185,15 +215,32 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-pub(super) unsafe fn joining(handle: libc::pthread_t, join: impl FnOnce() -> c_int) -> c_int {
-    let Some(_call) = Call::begin() else {
+pub(super) unsafe fn joining(
+    handle: libc::pthread_t,
+    patience: Patience,
+    join: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(call) = Call::begin() else {
         return join();
     };
     let number = {
         let _visit = Visit::begin();
         registry::joining(handle as usize)
     };
-    let result = join();
+    let ended = match (call.turn(), number, patience) {
+        (Some(turn), Some(number), Patience::ForEver | Patience::Until(_)) => {
+            turn.await_thread(number, patience.moment())
+        }
+        (Some(turn), ..) => {
+            turn.give_way();
+            true
+        }
+        (None, ..) => true,
+    };
+    let result = match ended {
+        true => join(),
+        false => libc::ETIMEDOUT,
+    };
     if result == 0
         && let Some(number) = number
     {
@@ -207,8 +254,9 @@ pub(crate) mod farewell {
     use std::ffi::c_void;
     use std::sync::OnceLock;
 
-    use crate::registry;
     use crate::signals::Blocked;
+    use crate::tls::hot;
+    use crate::{control, registry};
 
     static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
@@ -239,6 +287,11 @@ pub(crate) mod farewell {
         }
         // A handler would find nobody here any more.
         std::mem::forget(Blocked::begin());
+        // SAFETY: our own block.
+        let number = unsafe { (*hot()).home.as_ref().map(|home| home.number) };
         registry::finish();
+        if let Some(number) = number {
+            control::end(number);
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use super::{Call, Errno, interpose};
+use crate::control::{self, clock::Until};
 use crate::thread::Visit;
 
 type Time = libc::time_t;
@@ -33,6 +34,45 @@ fn sleeps<R>(real: impl FnOnce(&Call) -> R, otherwise: impl FnOnce() -> R) -> R 
     real(&call)
 }
 
+/// Sleeps for some time, or until a moment, if the thread is under control: how
+/// many nanoseconds are left because a signal came.
+fn controlled(call: &Call, until: Until) -> Option<u64> {
+    call.turn().map(|turn| turn.sleep(until))
+}
+
+/// The same for a function that tells the rest. Null is no place for it.
+unsafe fn telling(call: &Call, until: Until, rest: *mut libc::timespec) -> Option<bool> {
+    let left = controlled(call, until)?;
+    if left != 0 && !rest.is_null() {
+        // SAFETY: the caller's place.
+        unsafe {
+            rest.write(libc::timespec {
+                tv_sec: (left / SECOND) as i64,
+                tv_nsec: (left % SECOND) as i64,
+            });
+        }
+        call.writes(rest, size_of::<libc::timespec>());
+    }
+    Some(left == 0)
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A signal has ended the call.
+fn interrupted() -> c_int {
+    // SAFETY: our own.
+    unsafe { *libc::__errno_location() = libc::EINTR };
+    -1
+}
+
+/// What a clock shows, if the thread is under control.
+fn virtually(clock: libc::clockid_t) -> Option<libc::timespec> {
+    if !control::is_on() {
+        return None;
+    }
+    Call::begin()?.turn()?.look_at_clock(clock)
+}
+
 /// Writes a result of that size, if the real function succeeds.
 fn tells<T>(to: *mut T, succeeded: bool) {
     if succeeded
@@ -53,16 +93,33 @@ fn converts<A, B>(from: *const A, to: *mut B) {
 
 interpose! {
     fn sleep(seconds: c_uint) -> c_uint {
-        sleeps(|_| libc::sleep(seconds), || libc::sleep(seconds))
+        let real = |call: &Call| match controlled(call, Until::Passed(u64::from(seconds) * SECOND)) {
+            Some(left) => left.div_ceil(SECOND) as c_uint,
+            None => libc::sleep(seconds),
+        };
+        sleeps(real, || libc::sleep(seconds))
     }
 
     fn usleep(microseconds: c_uint) -> c_int {
-        sleeps(|_| libc::usleep(microseconds), || libc::usleep(microseconds))
+        let real = |call: &Call| match controlled(call, Until::Passed(u64::from(microseconds) * 1000)) {
+            Some(0) => 0,
+            Some(_) => interrupted(),
+            None => libc::usleep(microseconds),
+        };
+        sleeps(real, || libc::usleep(microseconds))
     }
 
     fn nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
         let real = |call: &Call| {
             call.reads(time, size_of::<libc::timespec>());
+            if let Some(time) = time.as_ref()
+                && let Some(slept) = telling(call, Until::passed(time), left)
+            {
+                return match slept {
+                    true => 0,
+                    false => interrupted(),
+                };
+            }
             let result = libc::nanosleep(time, left);
             if result != 0 && Errno::now() == libc::EINTR {
                 call.writes(left, size_of::<libc::timespec>());
@@ -80,6 +137,18 @@ interpose! {
     ) -> c_int {
         let real = |call: &Call| {
             call.reads(time, size_of::<libc::timespec>());
+            if let Some(&time) = time.as_ref() {
+                let slept = match flags & libc::TIMER_ABSTIME {
+                    0 => telling(call, Until::passed(&time), left),
+                    _ => telling(call, Until::Shows(clock, time), std::ptr::null_mut()),
+                };
+                if let Some(slept) = slept {
+                    return match slept {
+                        true => 0,
+                        false => libc::EINTR,
+                    };
+                }
+            }
             let result = libc::clock_nanosleep(clock, flags, time, left);
             if result == libc::EINTR && flags & libc::TIMER_ABSTIME == 0 {
                 call.writes(left, size_of::<libc::timespec>());
@@ -92,6 +161,14 @@ interpose! {
     fn thrd_sleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
         let real = |call: &Call| {
             call.reads(time, size_of::<libc::timespec>());
+            if let Some(time) = time.as_ref()
+                && let Some(slept) = telling(call, Until::passed(time), left)
+            {
+                return match slept {
+                    true => 0,
+                    false => -1,
+                };
+            }
             let result = real::thrd_sleep(time, left);
             if result == -1 {
                 call.writes(left, size_of::<libc::timespec>());
@@ -102,19 +179,39 @@ interpose! {
     }
 
     fn time(to: *mut Time) -> Time {
-        let now = libc::time(to);
+        let now = match virtually(libc::CLOCK_REALTIME) {
+            None => libc::time(to),
+            Some(now) => {
+                if !to.is_null() {
+                    to.write(now.tv_sec);
+                }
+                now.tv_sec
+            }
+        };
         tells(to, true);
         now
     }
 
     fn gettimeofday(to: *mut libc::timeval, zone: *mut c_void) -> c_int {
-        let result = libc::gettimeofday(to, zone.cast());
+        let result = match virtually(libc::CLOCK_REALTIME) {
+            Some(now) if !to.is_null() => {
+                to.write(libc::timeval { tv_sec: now.tv_sec, tv_usec: now.tv_nsec / 1000 });
+                0
+            }
+            _ => libc::gettimeofday(to, zone.cast()),
+        };
         tells(to, result == 0);
         result
     }
 
     fn clock_gettime(clock: libc::clockid_t, to: *mut libc::timespec) -> c_int {
-        let result = libc::clock_gettime(clock, to);
+        let result = match virtually(clock) {
+            Some(now) if !to.is_null() => {
+                to.write(now);
+                0
+            }
+            _ => libc::clock_gettime(clock, to),
+        };
         tells(to, result == 0);
         result
     }

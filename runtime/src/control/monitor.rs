@@ -1,0 +1,125 @@
+//! Watches over control itself: the program must not hang because of us.
+//!
+//! The thread that has the baton may come to wait for something that only another
+//! one can bring about, in a way that we do not see: a lock in code that is not
+//! instrumented, a system call that is not interposed, a loop without any step in
+//! it. So a thread of our own looks, every few milliseconds, whether something has
+//! happened; if not, and the running thread sleeps in the kernel or has computed
+//! for very long, it counts as outside and somebody else goes on.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::clock::Moment;
+use super::roster;
+use super::roster::{Next, Standing};
+
+const PERIOD: Duration = Duration::from_millis(5);
+/// Looks at a thread that sleeps before it counts as outside, and at one that
+/// computes.
+const ASLEEP: u32 = 3;
+const BUSY: u32 = 400;
+
+/// Begins to watch.
+pub(super) fn start() {
+    // SAFETY: the thread takes no argument; its handle is not needed.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        let mut before = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let mut handle = std::mem::zeroed();
+        let made = libc::pthread_create(
+            &raw mut handle,
+            std::ptr::null(),
+            watch,
+            std::ptr::null_mut(),
+        );
+        if made == 0 {
+            HANDLE.store(handle as usize, Ordering::Relaxed);
+            DISMISSED.store(false, Ordering::Relaxed);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+    }
+}
+
+static HANDLE: AtomicUsize = AtomicUsize::new(0);
+static DISMISSED: AtomicBool = AtomicBool::new(false);
+
+/// Stops watching: the last thread of the program ends, and the process ends with
+/// it only if there is no other one.
+pub(super) fn dismiss() {
+    DISMISSED.store(true, Ordering::Relaxed);
+    let handle = HANDLE.swap(0, Ordering::Relaxed);
+    if handle != 0 {
+        // SAFETY: the thread that was made above, and nobody waits for it twice.
+        unsafe { libc::pthread_join(handle as libc::pthread_t, std::ptr::null_mut()) };
+    }
+}
+
+extern "C" fn watch(_: *mut c_void) -> *mut c_void {
+    let mut seen = (None, 0);
+    let (mut asleep, mut busy) = (0, 0);
+    while !DISMISSED.load(Ordering::Relaxed) {
+        std::thread::sleep(PERIOD);
+        let now = {
+            let roster = roster();
+            (roster.running, roster.steps)
+        };
+        let Some(number) = now.0 else {
+            let_real_time_pass();
+            continue;
+        };
+        if now != seen {
+            (seen, asleep, busy) = (now, 0, 0);
+            continue;
+        }
+        let Some(os_id) = roster().member(number).map(|member| member.os_id) else {
+            continue;
+        };
+        match state(os_id) {
+            Some(b'S' | b'D') => asleep += 1,
+            _ => busy += 1,
+        }
+        if asleep >= ASLEEP || busy >= BUSY {
+            send_outside(now);
+        }
+    }
+    std::ptr::null_mut()
+}
+
+/// Nobody runs: somebody is outside, and time passes for all.
+fn let_real_time_pass() {
+    let mut roster = roster();
+    let now = roster.clock.now();
+    roster.clock.jump(Moment(now.0 + PERIOD.as_nanos() as u64));
+    roster.time_out();
+    go_on(&mut roster);
+}
+
+/// Counts the running thread as outside, if nothing has happened meanwhile.
+fn send_outside(seen: (Option<u32>, u64)) {
+    let mut roster = roster();
+    if (roster.running, roster.steps) != seen {
+        return;
+    }
+    if let Some(member) = seen.0.and_then(|number| roster.member(number)) {
+        member.standing = Standing::Outside;
+        roster.running = None;
+        go_on(&mut roster);
+    }
+}
+
+fn go_on(roster: &mut super::roster::Roster) {
+    if let Next::Other(baton) = roster.next(u32::MAX) {
+        baton.give();
+    }
+}
+
+/// What the kernel says a thread does.
+fn state(os_id: i32) -> Option<u8> {
+    let text = std::fs::read(format!("/proc/self/task/{os_id}/stat")).ok()?;
+    let name_ends = text.iter().rposition(|&c| c == b')')?;
+    text.get(name_ends + 2).copied()
+}

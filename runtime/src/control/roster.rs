@@ -1,0 +1,507 @@
+//! Who takes part, what each waits for, and whose turn it is.
+//!
+//! Of the threads that are under control one runs. The others have said what they
+//! will do next and what must be the case before they can: their *want*. All that
+//! wants depend on is kept here, so it is known at every moment who is *enabled*,
+//! and when nobody is, whether time, the outside world or nothing at all can help.
+//!
+//! # Invariants
+//! * At most one thread is [running](Standing::Running).
+//! * What the strategy sees depends on nothing but what the threads have done.
+
+use racehound_schedule::{Pending, Strategy};
+use racehound_trace::{Mode, Op, SiteId, SyncId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use super::baton::Baton;
+use super::clock::{Clock, Moment};
+use super::fingerprint::Fingerprint;
+
+/// What must be the case before a thread can go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Nothing.
+    Nothing,
+    /// A lock is free. The thread may hold it already if it is `reentrant`; its
+    /// `word`, if it has one, is zero when it is free, whatever we think.
+    Lock {
+        address: usize,
+        mode: Mode,
+        reentrant: bool,
+        word: bool,
+    },
+    /// A semaphore is above zero.
+    Semaphore(usize),
+    /// A thread has ended.
+    End(u32),
+    /// Somebody notifies who waits for the condition; then the lock must be free.
+    Notice { condition: usize, lock: usize },
+    /// Somebody wakes who waits for the futex.
+    Wake { futex: usize, bits: u32 },
+    /// The round of a barrier is complete.
+    Round { barrier: usize, round: u64 },
+    /// Nobody is doing what is to be done once.
+    Once(usize),
+    /// Time has passed.
+    Time,
+    /// Somebody has changed something since.
+    Change { since: u64 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Running,
+    Waiting,
+    /// Somewhere we do not see: in the kernel, or in code that is not under
+    /// control.
+    Outside,
+    Ended,
+}
+
+pub(super) struct Member {
+    pub(super) standing: Standing,
+    pub(super) want: Want,
+    pub(super) until: Option<Moment>,
+    /// The moment has come before the want was fulfilled.
+    pub(super) timed_out: bool,
+    /// It was notified or woken.
+    pub(super) told: bool,
+    /// A signal waits for it, or it was cancelled, so it has to look after that
+    /// first.
+    pub(super) interrupted: bool,
+    pub(super) op: Option<Op>,
+    pub(super) site: SiteId,
+    pub(super) baton: &'static Baton,
+    pub(super) os_id: i32,
+    /// Steps without any effect since the last one that had some.
+    pub(super) idle: u32,
+}
+
+/// Who holds a lock.
+#[derive(Clone, Default)]
+pub(super) struct Holders {
+    pub(super) owner: Option<u32>,
+    pub(super) depth: u32,
+    /// One entry for each time a thread holds it for reading.
+    pub(super) readers: Vec<u32>,
+}
+
+impl Holders {
+    fn admits(&self, thread: u32, mode: Mode, reentrant: bool) -> bool {
+        match (self.owner, mode) {
+            (Some(owner), _) => owner == thread && reentrant,
+            (None, Mode::Shared) => true,
+            (None, Mode::Exclusive) => self.readers.is_empty(),
+        }
+    }
+}
+
+struct Barrier {
+    size: u32,
+    inside: u32,
+    round: u64,
+}
+
+pub(crate) struct Roster {
+    pub(super) members: Vec<Option<Member>>,
+    pub(super) running: Option<u32>,
+    strategy: Box<dyn Strategy + Send>,
+    pub(super) clock: Clock,
+    locks: FxHashMap<usize, Holders>,
+    barriers: FxHashMap<usize, Barrier>,
+    /// What is being done once, and by whom.
+    under_way: FxHashMap<usize, u32>,
+    /// In the order in which they began to wait.
+    waiting: Vec<u32>,
+    /// Threads that have ended but may not be gone yet.
+    pub(super) leaving: Vec<i32>,
+    /// Steps that may have fulfilled somebody's want.
+    pub(super) changes: u64,
+    pub(super) steps: u64,
+    pub(super) fingerprint: Fingerprint,
+    spare_batons: Vec<&'static Baton>,
+    enabled: Vec<Pending>,
+    /// Objects and places by the order in which they first take part.
+    objects: FxHashMap<usize, u32>,
+    places: FxHashMap<usize, u32>,
+}
+
+/// Who goes on.
+pub(super) enum Next {
+    /// The one who asks.
+    Same,
+    Other(&'static Baton),
+    /// Nobody, until somebody comes back from outside.
+    Nobody,
+    /// Nobody, for ever.
+    Deadlock,
+}
+
+impl Roster {
+    pub(super) fn new(strategy: Box<dyn Strategy + Send>) -> Self {
+        Self {
+            members: Vec::new(),
+            running: None,
+            strategy,
+            clock: Clock::new(),
+            locks: FxHashMap::default(),
+            barriers: FxHashMap::default(),
+            under_way: FxHashMap::default(),
+            waiting: Vec::new(),
+            leaving: Vec::new(),
+            changes: 0,
+            steps: 0,
+            fingerprint: Fingerprint::default(),
+            spare_batons: Vec::new(),
+            enabled: Vec::new(),
+            objects: FxHashMap::default(),
+            places: FxHashMap::default(),
+        }
+    }
+
+    /// What the strategy calls the object at an address.
+    pub(super) fn object(&mut self, address: usize) -> SyncId {
+        let next = self.objects.len() as u32;
+        SyncId(*self.objects.entry(address).or_insert(next))
+    }
+
+    /// What it calls a place in the program.
+    pub(super) fn site(&mut self, place: usize) -> SiteId {
+        let next = self.places.len() as u32;
+        SiteId(*self.places.entry(place).or_insert(next))
+    }
+
+    /// Takes a thread in; the first one runs, others wait for their first turn.
+    pub(super) fn join(&mut self, number: u32, site: SiteId) {
+        let baton = match self.spare_batons.pop() {
+            Some(baton) => baton,
+            None => Box::leak(Box::default()),
+        };
+        let first = self.members.is_empty();
+        let member = Member {
+            standing: match first {
+                true => Standing::Running,
+                false => Standing::Waiting,
+            },
+            want: Want::Nothing,
+            until: None,
+            timed_out: false,
+            told: false,
+            interrupted: false,
+            op: None,
+            site,
+            baton,
+            os_id: 0,
+            idle: 0,
+        };
+        if first {
+            self.running = Some(number);
+        }
+        let at = number as usize;
+        if self.members.len() <= at {
+            self.members.resize_with(at + 1, || None);
+        }
+        self.members[at] = Some(member);
+    }
+
+    pub(super) fn member(&mut self, number: u32) -> Option<&mut Member> {
+        self.members.get_mut(number as usize)?.as_mut()
+    }
+
+    /// A thread has ended.
+    pub(super) fn leave(&mut self, number: u32) {
+        if let Some(member) = self.member(number) {
+            member.standing = Standing::Ended;
+            let (baton, os_id) = (member.baton, member.os_id);
+            self.spare_batons.push(baton);
+            self.leaving.push(os_id);
+            self.changes += 1;
+        }
+        if self.running == Some(number) {
+            self.running = None;
+        }
+    }
+
+    /// Whether all have ended.
+    pub(super) fn is_deserted(&self) -> bool {
+        let mut members = self.members.iter().flatten();
+        members.all(|member| member.standing == Standing::Ended)
+    }
+
+    fn is_fulfilled(&self, number: u32, want: Want, told: bool) -> bool {
+        match want {
+            Want::Nothing => true,
+            Want::Time => false,
+            Want::Lock {
+                address,
+                mode,
+                reentrant,
+                word,
+            } => match self.locks.get(&address) {
+                Some(holders) => {
+                    // SAFETY: the program's mutex, for which it waits.
+                    let free = || unsafe { (address as *const u32).read_volatile() == 0 };
+                    holders.admits(number, mode, reentrant) || word && free()
+                }
+                None => true,
+            },
+            Want::Semaphore(address) => {
+                let mut value = 0;
+                // SAFETY: the program's semaphore, for which it waits.
+                unsafe { libc::sem_getvalue(address as *mut libc::sem_t, &raw mut value) };
+                value > 0
+            }
+            Want::End(other) => self
+                .members
+                .get(other as usize)
+                .and_then(Option::as_ref)
+                .is_none_or(|member| member.standing == Standing::Ended),
+            Want::Notice { lock, .. } => {
+                let mode = Mode::Exclusive;
+                told && self
+                    .locks
+                    .get(&lock)
+                    .is_none_or(|holders| holders.admits(number, mode, true))
+            }
+            Want::Wake { .. } => told,
+            Want::Round { barrier, round } => {
+                self.barriers.get(&barrier).is_none_or(|b| b.round != round)
+            }
+            Want::Once(address) => self
+                .under_way
+                .get(&address)
+                .is_none_or(|&other| other == number),
+            Want::Change { since } => self.changes != since,
+        }
+    }
+
+    /// Decides who goes on, if nobody runs.
+    pub(super) fn next(&mut self, me: u32) -> Next {
+        if self.running.is_some() {
+            return Next::Nobody;
+        }
+        loop {
+            let mut enabled = std::mem::take(&mut self.enabled);
+            enabled.clear();
+            for (number, member) in self.members.iter().enumerate() {
+                let Some(member) = member else { continue };
+                let number = number as u32;
+                let ready = member.standing == Standing::Waiting
+                    && (member.timed_out
+                        || member.interrupted
+                        || self.is_fulfilled(number, member.want, member.told));
+                if ready {
+                    enabled.push(Pending {
+                        thread: ThreadId(number),
+                        site: member.site,
+                        op: member.op,
+                    });
+                }
+            }
+            let picked = match enabled.len() {
+                0 => None,
+                _ => Some(enabled[self.strategy.pick(&enabled)].thread.0),
+            };
+            self.enabled = enabled;
+            let Some(number) = picked else {
+                if self.let_time_pass() {
+                    continue;
+                }
+                let somebody_is_outside = self.standing(Standing::Outside).next().is_some();
+                let somebody_waits = self.standing(Standing::Waiting).next().is_some();
+                return match somebody_waits && !somebody_is_outside {
+                    true => Next::Deadlock,
+                    false => Next::Nobody,
+                };
+            };
+            self.running = Some(number);
+            self.steps += 1;
+            self.clock.step();
+            let member = self.members[number as usize].as_mut().expect("it is ready");
+            member.standing = Standing::Running;
+            self.fingerprint
+                .step(number, member.op.as_ref(), member.site, member.timed_out);
+            return match number == me {
+                true => Next::Same,
+                false => Next::Other(member.baton),
+            };
+        }
+    }
+
+    fn standing(&self, standing: Standing) -> impl Iterator<Item = &Member> {
+        let members = self.members.iter().flatten();
+        members.filter(move |member| member.standing == standing)
+    }
+
+    /// Nobody can go on: lets the next moment come that somebody waits for. With
+    /// somebody outside, time passes as it does there.
+    fn let_time_pass(&mut self) -> bool {
+        if self.standing(Standing::Outside).next().is_some() {
+            return false;
+        }
+        let next = self.standing(Standing::Waiting).filter_map(|m| m.until);
+        let Some(moment) = next.min() else {
+            return false;
+        };
+        self.clock.jump(moment);
+        self.time_out();
+        true
+    }
+
+    /// Wakes who has waited for a moment that has come.
+    pub(super) fn time_out(&mut self) {
+        let now = self.clock.now();
+        for member in self.members.iter_mut().flatten() {
+            if member.standing == Standing::Waiting && member.until.is_some_and(|m| m <= now) {
+                member.timed_out = true;
+            }
+        }
+    }
+
+    /// A thread has to look after something else than what it waits for. Its baton,
+    /// if nobody else runs.
+    pub(super) fn interrupt(&mut self, number: u32) -> Option<&'static Baton> {
+        let member = self.member(number)?;
+        member.interrupted = member.standing == Standing::Waiting;
+        match self.next(u32::MAX) {
+            Next::Other(baton) => Some(baton),
+            Next::Same | Next::Nobody | Next::Deadlock => None,
+        }
+    }
+
+    /// A thread has taken a lock.
+    pub(super) fn taken(&mut self, number: u32, address: usize, mode: Mode) {
+        let holders = self.locks.entry(address).or_default();
+        match mode {
+            Mode::Exclusive => {
+                holders.owner = Some(number);
+                holders.depth += 1;
+            }
+            Mode::Shared => holders.readers.push(number),
+        }
+    }
+
+    /// A thread has given a lock back.
+    pub(super) fn given_back(&mut self, number: u32, address: usize) {
+        let Some(holders) = self.locks.get_mut(&address) else {
+            return;
+        };
+        if holders.owner == Some(number) {
+            holders.depth = holders.depth.saturating_sub(1);
+            if holders.depth == 0 {
+                holders.owner = None;
+            }
+        } else if let Some(at) = holders.readers.iter().position(|&r| r == number) {
+            holders.readers.swap_remove(at);
+        } else {
+            // A lock that others may give back.
+            *holders = Holders::default();
+        }
+        if holders.owner.is_none() && holders.readers.is_empty() {
+            self.locks.remove(&address);
+        }
+        self.changes += 1;
+    }
+
+    pub(super) fn holders(&self, address: usize) -> Option<&Holders> {
+        self.locks.get(&address)
+    }
+
+    /// A thread begins to wait to be told of something.
+    pub(super) fn enlist(&mut self, number: u32) {
+        self.waiting.retain(|&other| other != number);
+        self.waiting.push(number);
+    }
+
+    /// Tells up to `most` of those whose want is like that; how many it were. Which
+    /// of them is up to the strategy.
+    pub(super) fn tell(&mut self, most: usize, wanted: impl Fn(Want) -> bool) -> usize {
+        let mut told = 0;
+        self.changes += 1;
+        while told < most {
+            let members = &self.members;
+            let candidates: Vec<ThreadId> = self
+                .waiting
+                .iter()
+                .filter(|&&number| {
+                    let member = members[number as usize].as_ref();
+                    member.is_some_and(|m| {
+                        m.standing == Standing::Waiting && !m.told && !m.timed_out && wanted(m.want)
+                    })
+                })
+                .map(|&number| ThreadId(number))
+                .collect();
+            let number = match candidates[..] {
+                [] => break,
+                [only] => only.0,
+                _ if most == usize::MAX => candidates[0].0,
+                _ => candidates[self.strategy.pick_waiter(&candidates)].0,
+            };
+            self.waiting.retain(|&other| other != number);
+            if let Some(member) = self.member(number) {
+                member.told = true;
+                if !matches!(member.want, Want::Notice { .. }) {
+                    member.until = None;
+                }
+            }
+            told += 1;
+        }
+        told
+    }
+
+    /// Lets up to `most` of those who wait for a futex wait for another one.
+    pub(super) fn requeue(&mut self, from: usize, to: usize, most: usize) -> usize {
+        let mut moved = 0;
+        for &number in &self.waiting {
+            if moved == most {
+                break;
+            }
+            if let Some(member) = self.members[number as usize].as_mut()
+                && let Want::Wake { futex, .. } = &mut member.want
+                && *futex == from
+                && !member.told
+            {
+                *futex = to;
+                moved += 1;
+            }
+        }
+        moved
+    }
+
+    /// A thread does not wait any more.
+    pub(super) fn strike(&mut self, number: u32) {
+        self.waiting.retain(|&other| other != number);
+    }
+
+    pub(super) fn make_barrier(&mut self, address: usize, size: u32) {
+        let barrier = Barrier {
+            size,
+            inside: 0,
+            round: 0,
+        };
+        self.barriers.insert(address, barrier);
+    }
+
+    /// A thread reaches a barrier: the round it has to wait for, or none if it was
+    /// the last to come. An error if nobody has made the barrier.
+    pub(super) fn arrive(&mut self, address: usize) -> Option<Result<u64, ()>> {
+        let barrier = self.barriers.get_mut(&address)?;
+        barrier.inside += 1;
+        if barrier.inside < barrier.size {
+            return Some(Ok(barrier.round));
+        }
+        barrier.inside = 0;
+        barrier.round += 1;
+        self.changes += 1;
+        Some(Err(()))
+    }
+
+    pub(super) fn begin_once(&mut self, number: u32, address: usize) {
+        self.under_way.insert(address, number);
+    }
+
+    pub(super) fn end_once(&mut self, address: usize) {
+        self.under_way.remove(&address);
+        self.changes += 1;
+    }
+}
