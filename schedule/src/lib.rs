@@ -66,7 +66,7 @@ pub use naming::Naming;
 pub use parallel::Parallel;
 pub use pct::Pct;
 pub use plan::{Places, Plan, PlanError};
-pub use racefuzzer::{Meeting, PATIENCE, Pair, RaceFuzzer, Resolution};
+pub use racefuzzer::{Meeting, Pair, RaceFuzzer, Resolution};
 pub use random::Random;
 pub use recording::Recording;
 pub use replay::{Divergence, Replay, Turn};

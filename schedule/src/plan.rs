@@ -35,7 +35,7 @@ use std::str::FromStr;
 
 use racehound_trace::SiteId;
 
-use crate::{ConTest, Pair, Pct, RaceFuzzer, Random, Resolution, Sequential, Strategy, racefuzzer};
+use crate::{ConTest, Pair, Pct, RaceFuzzer, Random, Resolution, Sequential, Strategy};
 
 /// How an execution is to be scheduled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl fmt::Display for Plan {
                     Resolution::Second => f.write_str(",first=2")?,
                 }
                 match *patience {
-                    racefuzzer::PATIENCE => Ok(()),
+                    RaceFuzzer::PATIENCE => Ok(()),
                     patience => write!(f, ",patience={patience}"),
                 }
             }
@@ -257,7 +257,7 @@ impl FromStr for Plan {
                 seed: settings.number("seed", 0..=u64::MAX, 0)?,
                 pairs: settings.pairs()?,
                 resolution: settings.resolution()?,
-                patience: settings.number("patience", 1..=u64::MAX, racefuzzer::PATIENCE)?,
+                patience: settings.number("patience", 1..=u64::MAX, RaceFuzzer::PATIENCE)?,
             },
             _ => Self::Replay {
                 file: settings.file()?,

@@ -55,10 +55,6 @@ use racehound_trace::{Rng, SiteId, ThreadId};
 
 use crate::{Pending, Strategy};
 
-/// Steps for which somebody is kept waiting. Where only synchronisation is
-/// announced, these are some tenths of a second.
-pub const PATIENCE: u64 = 100_000;
-
 /// Meetings that are kept; a race in a hot loop has millions.
 const MOST_MEETINGS: usize = 4_096;
 
@@ -131,6 +127,10 @@ pub struct RaceFuzzer {
 }
 
 impl RaceFuzzer {
+    /// Steps for which somebody is kept waiting, unless told otherwise. Where
+    /// only synchronisation is announced, these are some tenths of a second.
+    pub const PATIENCE: u64 = 100_000;
+
     /// The run of this seed, with these suspects.
     pub fn new(seed: u64, pairs: Vec<Pair>) -> Self {
         let sides = pairs.iter().flat_map(|pair| [&pair.first, &pair.second]);
@@ -142,7 +142,7 @@ impl RaceFuzzer {
             pairs,
             race_set,
             resolution: Resolution::default(),
-            patience: PATIENCE,
+            patience: Self::PATIENCE,
             step: 0,
             current: None,
             postponed: Vec::new(),

@@ -39,7 +39,8 @@ impl<S> Recording<S> {
 }
 
 impl<S: Strategy> Recording<S> {
-    /// The choices so far, to be kept beyond this execution.
+    /// The choices so far, to be kept beyond this execution. How they came
+    /// about, its [plan](Schedule::plan), is for the host to add.
     pub fn schedule(&self, names: &impl Naming) -> Schedule {
         let watched = self.strategy.watched().iter();
         let mut schedule = Schedule::of(&self.choices, names);
