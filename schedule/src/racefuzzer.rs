@@ -457,6 +457,20 @@ mod tests {
     }
 
     #[test]
+    fn when_all_wait_anyone_may_be_let_go_however_long_it_has_waited() {
+        let mut let_go = [0, 0];
+        for seed in 0..400 {
+            let mut fuzzer = fuzzer(seed);
+            while postponed(&fuzzer).is_empty() {
+                fuzzer.pick(&[at(1, A, write(0)), at(2, ELSEWHERE, acquire())]);
+            }
+            let_go[fuzzer.pick(&[at(1, A, write(0)), at(2, B, write(8))])] += 1;
+            assert_eq!(fuzzer.meetings(), []);
+        }
+        assert!(let_go.iter().all(|n| (150..250).contains(n)), "{let_go:?}");
+    }
+
+    #[test]
     fn there_is_no_switch_at_other_accesses() {
         for seed in 0..20 {
             let mut fuzzer = fuzzer(seed);

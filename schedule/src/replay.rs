@@ -302,6 +302,17 @@ mod tests {
     }
 
     #[test]
+    fn another_operation_is_a_divergence() {
+        let mut replay = replay("1\nread s5");
+        replay.pick(&enabled(&[(1, 5)]));
+        let divergence = replay.divergence().unwrap().to_string();
+        assert!(
+            divergence.ends_with("expected thread 1 at `read s5`, found thread 1 at `step s5`"),
+            "{divergence}"
+        );
+    }
+
+    #[test]
     fn a_thread_that_cannot_go_is_a_divergence() {
         let mut replay = replay("2");
         replay.pick(&enabled(&[(0, 1)]));
