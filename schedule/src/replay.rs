@@ -61,9 +61,9 @@ impl fmt::Display for Turn {
 
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "after {} choices", self.choice)?;
+        write!(f, "choice {}", self.choice + 1)?;
         if let Some(line) = self.line {
-            write!(f, ", at line {line} of the schedule")?;
+            write!(f, ", line {line} of the schedule")?;
         }
         let found: Vec<_> = self.found.iter().map(Turn::to_string).collect();
         write!(
@@ -182,7 +182,7 @@ impl<N: Naming> Replay<N> {
     fn diverge(&mut self, expected: Turn, found: Vec<Turn>) {
         self.divergence = Some(Divergence {
             choice: self.made,
-            line: self.schedule.line(self.next.r#move),
+            line: self.schedule.line(self.next.r#move, self.next.points),
             expected,
             found,
         });
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(replay.pick(&enabled(&[(0, 1)])), 0);
         assert_eq!(
             replay.divergence().unwrap().to_string(),
-            "after 1 choices, at line 2 of the schedule: expected thread 1 at `step s5`, \
+            "choice 2, line 3 of the schedule: expected thread 1 at `step s5`, \
              found thread 0 at `step s1`, thread 1 at `step s6`"
         );
         assert!(!replay.is_complete());
@@ -318,7 +318,7 @@ mod tests {
         replay.pick(&enabled(&[(0, 1)]));
         assert_eq!(
             replay.divergence().unwrap().to_string(),
-            "after 0 choices, at line 2 of the schedule: expected thread 2, \
+            "choice 1, line 2 of the schedule: expected thread 2, \
              found thread 0 at `step s1`"
         );
     }

@@ -70,8 +70,15 @@ pub struct Schedule {
     /// [`Strategy::watched`](crate::Strategy::watched).
     pub watched: Vec<String>,
     moves: Vec<Move>,
-    /// The lines the moves stand in, if they come from a text.
-    lines: Vec<usize>,
+    /// Where the moves stand, if they come from a text.
+    lines: Vec<Lines>,
+}
+
+/// The lines of a move and of its points, counted from 1.
+#[derive(Clone, Debug)]
+struct Lines {
+    r#move: usize,
+    points: Vec<usize>,
 }
 
 /// Choices that belong together.
@@ -153,9 +160,11 @@ impl Schedule {
         brief
     }
 
-    /// The line a move stands in, counted from 1, if it comes from a text.
-    pub fn line(&self, r#move: usize) -> Option<usize> {
-        self.lines.get(r#move).copied()
+    /// The line in which a move's points of this index stand, or else the move
+    /// itself, counted from 1, if the schedule comes from a text.
+    pub(crate) fn line(&self, r#move: usize, points: usize) -> Option<usize> {
+        let lines = self.lines.get(r#move)?;
+        Some(*lines.points.get(points).unwrap_or(&lines.r#move))
     }
 }
 

@@ -33,7 +33,10 @@ fn the_text_reads_like_the_run() {
     let schedule: Schedule = WHOLE.parse().unwrap();
     assert_eq!(schedule.to_string(), WHOLE);
     assert_eq!(schedule.moves().len(), 4);
-    assert_eq!(schedule.line(1), Some(10));
+    let lines = [(0, 0), (0, 2), (0, 3), (1, 0), (2, 1), (3, 0)];
+    let lines = lines.map(|(r#move, points)| schedule.line(r#move, points));
+    assert_eq!(lines, [7, 9, 6, 10, 13, 15].map(Some));
+    assert_eq!(Schedule::new(schedule.moves().to_vec()).line(0, 0), None);
     assert_eq!(schedule.watched, ["bank+0x11d0"]);
     let brief = "0 x3\nnotifies 0.2\n0.2 x12\n0.1 x1\n";
     assert!(schedule.in_brief().to_string().ends_with(brief));

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use racehound_trace::event::Kind;
 
-use super::{Move, Point, Points, Schedule};
+use super::{Lines, Move, Point, Points, Schedule};
 
 /// What every schedule begins with, before its version.
 const TITLE: &str = "racehound schedule";
@@ -162,8 +162,7 @@ impl Schedule {
             "watch" => self.watched.push(unescape(rest)?),
             "notifies" => {
                 let thread = path(rest)?;
-                self.moves.push(Move::Notify { thread });
-                self.lines.push(line);
+                self.add(Move::Notify { thread }, line);
             }
             _ if word.starts_with(|c: char| c.is_ascii_digit()) => {
                 let thread = path(word)?;
@@ -175,20 +174,27 @@ impl Schedule {
                         )
                     })?,
                 };
-                let points = Vec::new();
-                self.moves.push(Move::Run {
+                let run = Move::Run {
                     thread,
                     times,
-                    points,
-                });
-                self.lines.push(line);
+                    points: Vec::new(),
+                };
+                self.add(run, line);
             }
-            _ => self.read_points(text)?,
+            _ => self.read_points(text, line)?,
         }
         Ok(())
     }
 
-    fn read_points(&mut self, text: &str) -> Result<(), String> {
+    fn add(&mut self, r#move: Move, line: usize) {
+        self.moves.push(r#move);
+        self.lines.push(Lines {
+            r#move: line,
+            points: Vec::new(),
+        });
+    }
+
+    fn read_points(&mut self, text: &str, line: usize) -> Result<(), String> {
         let (word, rest) = split_word(text);
         let (times, (word, rest)) = match times(word)? {
             Some(times) => (times, split_word(rest)),
@@ -214,6 +220,9 @@ impl Schedule {
         }
         let point = Point { kind, site };
         points.push(Points { times, point });
+        if let Some(lines) = self.lines.last_mut() {
+            lines.points.push(line);
+        }
         Ok(())
     }
 }
