@@ -221,7 +221,7 @@ impl Sharing {
 }
 
 impl Program {
-    /// The program a text describes; see the [crate](crate) for the notation.
+    /// The program a text describes; see the [crate] for the notation.
     pub fn parse(text: &str) -> Result<Self, NotationError> {
         let tree = parser::parse(text)?;
         compile::compile(text, None, &tree)

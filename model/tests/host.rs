@@ -1,32 +1,16 @@
-//! The host: executions are real, repeatable, and within the truth.
+//! The host: executions are real, and within the truth.
+
+mod common;
 
 use std::collections::BTreeSet;
 
+use common::{assert_within, programs};
 use racehound_model::{
-    Execution, Limits, Outcome, Program, explore_patterns, figures, random, run, run_at_most,
+    Execution, Limits, Outcome, Program, explore_patterns, figures, run, run_at_most,
 };
-use racehound_schedule::{Pending, Random, Recording, Replay, Sequential, Strategy};
+use racehound_schedule::{Pending, Random, Sequential, Strategy};
 use racehound_trace::check::Checker;
 use racehound_trace::{Event, Op, SiteId, ThreadId};
-
-/// Random programs of several shapes.
-fn programs(count: u64) -> impl Iterator<Item = Program> {
-    let shapes = [
-        random::Shape::default(),
-        random::Shape {
-            threads: 3,
-            statements: 6,
-            ..random::Shape::default()
-        },
-        random::Shape {
-            every_kind: false,
-            statements: 8,
-            locks: 3,
-            ..random::Shape::default()
-        },
-    ];
-    (0..count).map(move |seed| random::program(seed, &shapes[seed as usize % shapes.len()]))
-}
 
 fn assert_possible(program: &Program, execution: &Execution) {
     let mut checker = Checker::default();
@@ -58,32 +42,6 @@ fn every_trace_could_have_happened() {
     assert!(outcomes.into_iter().eq(expected));
 }
 
-#[test]
-fn a_replay_is_the_execution_again() {
-    for (program, seed) in programs(1_000).zip(0..) {
-        let mut recording = Recording::new(Random::new(seed));
-        let first = run(&program, &mut recording);
-        let mut replay = Replay::new(recording.into_choices());
-        let again = run(&program, &mut replay);
-        assert_eq!(first, again);
-        assert!(replay.is_complete());
-    }
-}
-
-#[test]
-fn a_replay_of_another_program_diverges() {
-    let program = |line: &str| {
-        let text = format!("var x\nthread T1 {{ x = 1 }}\nthread T2 {{ {line}; x = 2 }}");
-        Program::parse(&text).unwrap()
-    };
-    let mut recording = Recording::new(Sequential::new());
-    run(&program("read x"), &mut recording);
-    let mut replay = Replay::new(recording.into_choices());
-    let other = run(&program("r = 1"), &mut replay);
-    assert!(replay.divergence().is_some());
-    assert_eq!(other.outcome, Outcome::Finished);
-}
-
 /// Another strategy, and the races that stood open while it chose.
 struct Watching<S> {
     strategy: S,
@@ -93,14 +51,8 @@ struct Watching<S> {
 impl<S: Strategy> Strategy for Watching<S> {
     fn pick(&mut self, enabled: &[Pending]) -> usize {
         for a in enabled {
-            for b in enabled.iter().filter(|b| b.thread != a.thread) {
-                let access = |p: &Pending| p.op.and_then(|op| op.access());
-                if let (Some(x), Some(y)) = (access(a), access(b))
-                    && x.loc == y.loc
-                    && x.conflicts_with(y)
-                {
-                    self.races.insert((a.site.min(b.site), a.site.max(b.site)));
-                }
+            for b in enabled.iter().filter(|b| b.races_with(a)) {
+                self.races.insert((a.site.min(b.site), a.site.max(b.site)));
             }
         }
         self.strategy.pick(enabled)
@@ -137,22 +89,7 @@ fn whatever_an_execution_shows_is_in_the_truth() {
             let source = program.source();
             assert!(watching.races.is_subset(&truth.races), "{source}");
             seen.extend(watching.races);
-            match outcome {
-                Outcome::Finished => {}
-                Outcome::Deadlock { blocked } => {
-                    assert!(truth.deadlocks.contains(&blocked), "{source}");
-                }
-                Outcome::Failed { site, name } => {
-                    assert!(truth.failures.contains(&(site, name)), "{source}");
-                }
-                Outcome::Misuse { site, message } => {
-                    assert!(truth.misuses.contains(&(site, message)), "{source}");
-                }
-                Outcome::LoopBound { site } => {
-                    assert!(truth.loop_bounds.contains(&site), "{source}");
-                }
-                Outcome::StepLimit => panic!("{source}"),
-            }
+            assert_within(&outcome, &truth, source);
         }
     }
     assert!(compared >= 500, "{compared}");

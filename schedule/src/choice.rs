@@ -1,5 +1,6 @@
-//! A schedule, choice by choice.
+//! A schedule as it comes about, choice by choice.
 
+use racehound_trace::event::Kind;
 use racehound_trace::{SiteId, ThreadId};
 
 /// One decision of a strategy, by what it means and not by its index: indices
@@ -10,8 +11,11 @@ pub enum Choice {
     Thread {
         /// Who.
         thread: ThreadId,
-        /// Where it stood, to notice an execution that has gone astray.
+        /// Where it stood,
         site: SiteId,
+        /// and what it was about to do, to notice an execution that has gone
+        /// astray.
+        kind: Option<Kind>,
     },
     /// A notify woke this thread.
     Waiter(ThreadId),

@@ -6,37 +6,71 @@
 //! implementation serves model programs, the native runtime and a virtual
 //! machine, and every strategy is tested without any of them.
 //!
-//! * [`Random`]: every enabled thread is as likely as any other.
-//! * [`Sequential`]: the least surprising schedule.
-//! * [`Replay`]: a recorded list of [`Choice`]s, again.
+//! | strategy | who goes |
+//! |---|---|
+//! | [`Random`] | every enabled thread is as likely as any other |
+//! | [`Sequential`] | the current thread, as long as it can |
+//! | [`Pct`] | the thread of the highest priority, which changes now and then |
+//! | [`RaceFuzzer`] | anybody at random, but two suspects wait for each other |
+//! | [`Replay`] | who went the last time |
+//! | [`Parallel`] | whoever would on a machine of many cores, for models |
+//!
+//! Two ways to run a program need no strategy. *Free* is the operating system's
+//! own scheduling: the host just does not interfere, and this crate has but the
+//! word for it, [`Plan::Free`]. [`ConTest`] is the same with a little noise: the
+//! host asks how long to hold a thread up, not which to pick.
+//!
+//! Around them:
 //! * [`Recording`]: any strategy, with its choices written down.
+//! * [`Schedule`]: recorded choices as a file to read, edit and replay.
+//! * [`Fingerprint`]: an execution in 64 bits, to see whether two are the same.
+//! * [`Plan`]: which strategy, with which settings, in a word.
 //!
 //! ```
-//! use racehound_schedule::{Pending, Random, Recording, Replay, Strategy};
-//! use racehound_trace::{SiteId, ThreadId};
+//! use racehound_schedule::{Pending, Random, Recording, Replay, Schedule, Strategy};
+//! use racehound_trace::{SiteId, Tables, ThreadId};
 //!
 //! let at = |thread| Pending { thread: ThreadId(thread), site: SiteId(7), op: None };
 //! let enabled = [at(0), at(1), at(2)];
 //!
 //! let mut recording = Recording::new(Random::new(42));
 //! let picks = [0; 5].map(|_| recording.pick(&enabled));
+//! let text = recording.schedule(&Tables::default()).to_string();
 //!
-//! let mut replay = Replay::new(recording.into_choices());
+//! let schedule: Schedule = text.parse()?;
+//! let mut replay = Replay::new(schedule, Tables::default());
 //! assert_eq!(picks, [0; 5].map(|_| replay.pick(&enabled)));
-//! assert!(replay.divergence().is_none());
+//! assert!(replay.is_complete());
+//! # Ok::<(), racehound_schedule::ScheduleError>(())
 //! ```
 
 mod choice;
+mod contest;
+mod fingerprint;
+mod naming;
+mod parallel;
+mod pct;
+mod plan;
+mod racefuzzer;
 mod random;
 mod recording;
 mod replay;
+mod schedule;
 mod sequential;
 mod strategy;
 
 pub use choice::Choice;
+pub use contest::{ConTest, Delay, Noise};
+pub use fingerprint::Fingerprint;
+pub use naming::Naming;
+pub use parallel::Parallel;
+pub use pct::Pct;
+pub use plan::{Places, Plan, PlanError};
+pub use racefuzzer::{Meeting, Pair, RaceFuzzer, Resolution};
 pub use random::Random;
 pub use recording::Recording;
-pub use replay::{Divergence, Replay};
+pub use replay::{Divergence, Replay, Turn};
+pub use schedule::{Move, Point, Points, Schedule, ScheduleError};
 pub use sequential::Sequential;
 pub use strategy::{Pending, Strategy};
 
@@ -44,7 +78,7 @@ pub use strategy::{Pending, Strategy};
 mod testing {
     use racehound_trace::{SiteId, ThreadId};
 
-    use crate::Pending;
+    use crate::{Naming, Pending};
 
     /// Threads standing at sites, about to do nothing in particular.
     pub(crate) fn enabled(at: &[(u32, u32)]) -> Vec<Pending> {
@@ -54,5 +88,18 @@ mod testing {
             op: None,
         };
         at.iter().map(pending).collect()
+    }
+
+    /// Threads and sites by their numbers.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Numbers;
+
+    impl Naming for Numbers {
+        fn thread(&self, thread: ThreadId) -> String {
+            thread.0.to_string()
+        }
+        fn site(&self, site: SiteId) -> String {
+            format!("{site:?}")
+        }
     }
 }

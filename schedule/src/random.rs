@@ -54,6 +54,20 @@ mod tests {
     }
 
     #[test]
+    fn every_waiter_gets_its_share() {
+        let waiters = [4, 1, 9].map(ThreadId);
+        let mut random = Random::new(2);
+        let mut counts = [0; 3];
+        for _ in 0..3_000 {
+            counts[random.pick_waiter(&waiters)] += 1;
+        }
+        assert!(
+            counts.iter().all(|c| (900..1_100).contains(c)),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
     fn a_seed_is_a_schedule() {
         let enabled = enabled(&[(0, 0), (1, 1)]);
         let picks = |seed| {

@@ -1,14 +1,15 @@
 //! Any strategy, with its choices written down for [`Replay`](crate::Replay).
 
-use racehound_trace::{Event, ThreadId};
+use racehound_trace::{Event, SiteId, ThreadId};
 
-use crate::{Choice, Pending, Strategy};
+use crate::{Choice, Fingerprint, Meeting, Naming, Pending, Schedule, Strategy};
 
 /// Passes every question on to `S` and keeps the answers.
 #[derive(Clone, Debug)]
 pub struct Recording<S> {
     strategy: S,
     choices: Vec<Choice>,
+    fingerprint: Fingerprint,
 }
 
 impl<S> Recording<S> {
@@ -17,6 +18,7 @@ impl<S> Recording<S> {
         Self {
             strategy,
             choices: Vec::new(),
+            fingerprint: Fingerprint::new(),
         }
     }
 
@@ -25,9 +27,9 @@ impl<S> Recording<S> {
         &self.choices
     }
 
-    /// The choices, to replay.
-    pub fn into_choices(self) -> Vec<Choice> {
-        self.choices
+    /// The fingerprint of what has happened so far.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
     }
 
     /// The strategy that chooses.
@@ -36,11 +38,29 @@ impl<S> Recording<S> {
     }
 }
 
+impl<S: Strategy> Recording<S> {
+    /// The choices so far, to be kept beyond this execution. How they came
+    /// about, its [plan](Schedule::plan), is for the host to add.
+    pub fn schedule(&self, names: &impl Naming) -> Schedule {
+        let watched = self.strategy.watched().iter();
+        let mut schedule = Schedule::of(&self.choices, names);
+        schedule.fingerprint = Some(self.fingerprint);
+        schedule.watched = watched.map(|site| names.site(*site)).collect();
+        schedule.watched.sort();
+        schedule.watched.dedup();
+        schedule
+    }
+}
+
 impl<S: Strategy> Strategy for Recording<S> {
     fn pick(&mut self, enabled: &[Pending]) -> usize {
         let index = self.strategy.pick(enabled);
-        let Pending { thread, site, .. } = enabled[index];
-        self.choices.push(Choice::Thread { thread, site });
+        let chosen = &enabled[index];
+        self.choices.push(Choice::Thread {
+            thread: chosen.thread,
+            site: chosen.site,
+            kind: chosen.kind(),
+        });
         index
     }
 
@@ -51,14 +71,29 @@ impl<S: Strategy> Strategy for Recording<S> {
     }
 
     fn observe(&mut self, event: &Event) {
+        self.fingerprint.add_event(event);
         self.strategy.observe(event);
+    }
+
+    fn yields(&mut self, thread: ThreadId) {
+        self.strategy.yields(thread);
+    }
+
+    fn release(&mut self, thread: ThreadId) {
+        self.strategy.release(thread);
+    }
+
+    fn watched(&self) -> &[SiteId] {
+        self.strategy.watched()
+    }
+
+    fn meetings(&self) -> &[Meeting] {
+        self.strategy.meetings()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use racehound_trace::SiteId;
-
     use super::*;
     use crate::Sequential;
     use crate::testing::enabled;
@@ -71,6 +106,7 @@ mod tests {
         let thread = Choice::Thread {
             thread: ThreadId(4),
             site: SiteId(9),
+            kind: None,
         };
         assert_eq!(recording.choices(), [thread, Choice::Waiter(ThreadId(3))]);
     }

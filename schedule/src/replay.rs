@@ -7,39 +7,111 @@
 //! after the record's end (pecan.txt §6.3 stops at a divergence; whether to
 //! stop is the host's decision here).
 
-use racehound_trace::ThreadId;
+use std::collections::BTreeMap;
+use std::fmt;
 
-use crate::{Choice, Pending, Sequential, Strategy};
+use racehound_trace::{SiteId, ThreadId};
+
+use crate::{Move, Naming, Pending, Point, Schedule, Sequential, Strategy};
 
 /// The first point at which an execution differed from the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// Index of the choice that could not be made.
-    pub choice: usize,
+    /// How many choices had been made.
+    pub choice: u64,
+    /// The line of the schedule's text that could not be followed, from 1.
+    pub line: Option<usize>,
     /// What the record says.
-    pub expected: Choice,
+    pub expected: Turn,
     /// What could be chosen instead. For a choice among waiters recorded
     /// where a thread is to be picked, and the other way round, this is what
     /// the host asked for.
-    pub found: Vec<Choice>,
+    pub found: Vec<Turn>,
 }
 
-/// Follows recorded choices.
+/// A choice, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// A thread goes.
+    Goes {
+        /// Its path in the creation tree.
+        thread: String,
+        /// Where it stands, as far as the record says so.
+        at: Option<Point>,
+    },
+    /// A notify wakes this thread.
+    IsNotified {
+        /// Its path in the creation tree.
+        thread: String,
+    },
+}
+
+impl fmt::Display for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Goes { thread, at: None } => write!(f, "thread {thread}"),
+            Self::Goes {
+                thread,
+                at: Some(point),
+            } => write!(f, "thread {thread} at `{point}`"),
+            Self::IsNotified { thread } => write!(f, "thread {thread} to be notified"),
+        }
+    }
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "choice {}", self.choice + 1)?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line} of the schedule")?;
+        }
+        let found: Vec<_> = self.found.iter().map(Turn::to_string).collect();
+        write!(
+            f,
+            ": expected {}, found {}",
+            self.expected,
+            found.join(", ")
+        )
+    }
+}
+
+/// Follows a recorded schedule.
 #[derive(Clone, Debug)]
-pub struct Replay {
-    choices: Vec<Choice>,
-    next: usize,
+pub struct Replay<N> {
+    schedule: Schedule,
+    names: N,
+    /// Names that were looked up.
+    threads: BTreeMap<ThreadId, String>,
+    sites: BTreeMap<SiteId, String>,
+    next: Place,
+    /// Choices made so far.
+    made: u64,
     divergence: Option<Divergence>,
     /// Takes over after the end or a divergence.
     rest: Sequential,
 }
 
-impl Replay {
-    /// Follows `choices` from the start of an execution.
-    pub fn new(choices: Vec<Choice>) -> Self {
+/// A place in a schedule.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    r#move: usize,
+    /// How often the move's thread went already.
+    done: u64,
+    /// The points of the move it has come to, and how often these were done.
+    points: usize,
+    points_done: u64,
+}
+
+impl<N: Naming> Replay<N> {
+    /// Follows `schedule` from the start of an execution with these `names`.
+    pub fn new(schedule: Schedule, names: N) -> Self {
         Self {
-            choices,
-            next: 0,
+            schedule,
+            names,
+            threads: BTreeMap::new(),
+            sites: BTreeMap::new(),
+            next: Place::default(),
+            made: 0,
             divergence: None,
             rest: Sequential::new(),
         }
@@ -52,38 +124,114 @@ impl Replay {
 
     /// Whether every recorded choice was made.
     pub fn is_complete(&self) -> bool {
-        self.divergence.is_none() && self.next == self.choices.len()
+        self.divergence.is_none() && self.next.r#move == self.schedule.moves().len()
     }
 
-    /// The index of the next recorded choice among those possible, or `None`
-    /// where the record no longer helps.
-    fn follow(&mut self, possible: impl Iterator<Item = Choice> + Clone) -> Option<usize> {
+    fn thread(&mut self, id: ThreadId) -> &str {
+        let name = self.threads.entry(id);
+        name.or_insert_with(|| self.names.thread(id))
+    }
+
+    fn point(&mut self, pending: &Pending) -> Point {
+        let site = self.sites.entry(pending.site);
+        let site = site.or_insert_with(|| self.names.site(pending.site));
+        Point {
+            kind: pending.kind(),
+            site: site.clone(),
+        }
+    }
+
+    /// What comes next, unless the record no longer helps.
+    fn expected(&self) -> Option<Turn> {
         if self.divergence.is_some() {
             return None;
         }
-        let expected = *self.choices.get(self.next)?;
-        let index = possible.clone().position(|choice| choice == expected);
-        match index {
-            Some(_) => self.next += 1,
-            None => {
-                self.divergence = Some(Divergence {
-                    choice: self.next,
-                    expected,
-                    found: possible.collect(),
-                });
+        Some(match self.schedule.moves().get(self.next.r#move)? {
+            Move::Notify { thread } => Turn::IsNotified {
+                thread: thread.clone(),
+            },
+            Move::Run { thread, points, .. } => Turn::Goes {
+                thread: thread.clone(),
+                at: points.get(self.next.points).map(|p| p.point.clone()),
+            },
+        })
+    }
+
+    fn advance(&mut self) {
+        self.made += 1;
+        let next = &mut self.next;
+        if let Some(Move::Run { times, points, .. }) = self.schedule.moves().get(next.r#move) {
+            next.done += 1;
+            next.points_done += 1;
+            if points
+                .get(next.points)
+                .is_some_and(|p| p.times == next.points_done)
+            {
+                (next.points, next.points_done) = (next.points + 1, 0);
             }
+            if next.done < *times {
+                return;
+            }
+        }
+        *next = Place {
+            r#move: next.r#move + 1,
+            ..Place::default()
+        };
+    }
+
+    fn diverge(&mut self, expected: Turn, found: Vec<Turn>) {
+        self.divergence = Some(Divergence {
+            choice: self.made,
+            line: self.schedule.line(self.next.r#move, self.next.points),
+            expected,
+            found,
+        });
+    }
+
+    /// The index of the thread to go, if the record says so and it can.
+    fn follow(&mut self, enabled: &[Pending]) -> Option<usize> {
+        let expected = self.expected()?;
+        if let Turn::Goes { thread, at } = &expected {
+            let named = |p: &Pending| self.thread(p.thread) == thread;
+            let index = enabled.iter().position(named);
+            let there = |found: Point| match at {
+                Some(at) => at.kind == found.kind && (at.site.is_empty() || at.site == found.site),
+                None => true,
+            };
+            if let Some(index) = index
+                && there(self.point(&enabled[index]))
+            {
+                self.advance();
+                return Some(index);
+            }
+        }
+        let goes = |p: &Pending| Turn::Goes {
+            thread: self.thread(p.thread).to_owned(),
+            at: Some(self.point(p)),
+        };
+        let found = enabled.iter().map(goes).collect();
+        self.diverge(expected, found);
+        None
+    }
+
+    fn follow_notify(&mut self, waiters: &[ThreadId]) -> Option<usize> {
+        let expected = self.expected()?;
+        let is_notified = |id: &ThreadId| Turn::IsNotified {
+            thread: self.thread(*id).to_owned(),
+        };
+        let found: Vec<_> = waiters.iter().map(is_notified).collect();
+        let index = found.iter().position(|turn| *turn == expected);
+        match index {
+            Some(_) => self.advance(),
+            None => self.diverge(expected, found),
         }
         index
     }
 }
 
-impl Strategy for Replay {
+impl<N: Naming> Strategy for Replay<N> {
     fn pick(&mut self, enabled: &[Pending]) -> usize {
-        let possible = enabled.iter().map(|p| Choice::Thread {
-            thread: p.thread,
-            site: p.site,
-        });
-        match self.follow(possible) {
+        match self.follow(enabled) {
             Some(index) => {
                 self.rest = Sequential::after(Some(enabled[index].thread));
                 index
@@ -93,8 +241,7 @@ impl Strategy for Replay {
     }
 
     fn pick_waiter(&mut self, waiters: &[ThreadId]) -> usize {
-        let possible = waiters.iter().map(|&thread| Choice::Waiter(thread));
-        match self.follow(possible) {
+        match self.follow_notify(waiters) {
             Some(index) => index,
             None => self.rest.pick_waiter(waiters),
         }
@@ -103,22 +250,19 @@ impl Strategy for Replay {
 
 #[cfg(test)]
 mod tests {
-    use racehound_trace::SiteId;
-
     use super::*;
-    use crate::testing::enabled;
+    use crate::testing::{Numbers, enabled};
 
-    fn at(thread: u32, site: u32) -> Choice {
-        Choice::Thread {
-            thread: ThreadId(thread),
-            site: SiteId(site),
-        }
+    fn replay(moves: &str) -> Replay<Numbers> {
+        let text = format!("racehound schedule 1\n{moves}");
+        Replay::new(text.parse().unwrap(), Numbers)
     }
 
     #[test]
     fn choices_are_followed_by_meaning() {
-        let mut replay = Replay::new(vec![at(1, 5), Choice::Waiter(ThreadId(7)), at(0, 6)]);
+        let mut replay = replay("1 x2\nstep s5\nstep s6\nnotifies 7\n0\nstep s6");
         assert_eq!(replay.pick(&enabled(&[(0, 1), (1, 5)])), 1);
+        assert_eq!(replay.pick(&enabled(&[(1, 6)])), 0);
         assert_eq!(replay.pick_waiter(&[ThreadId(3), ThreadId(7)]), 1);
         assert!(!replay.is_complete());
         assert_eq!(replay.pick(&enabled(&[(0, 6), (1, 9)])), 0);
@@ -127,29 +271,61 @@ mod tests {
 
     #[test]
     fn after_the_end_the_last_thread_goes_on() {
-        let mut replay = Replay::new(vec![at(1, 5)]);
+        let mut replay = replay("1\nstep s5");
         replay.pick(&enabled(&[(0, 1), (1, 5)]));
         assert_eq!(replay.pick(&enabled(&[(0, 1), (1, 6)])), 1);
         assert_eq!(replay.divergence(), None);
     }
 
     #[test]
+    fn what_is_not_said_is_not_compared() {
+        let mut replay = replay("1 x4\nx2 step s5\nstep");
+        for site in [5, 5, 8, 9] {
+            assert_eq!(replay.pick(&enabled(&[(0, 1), (1, site)])), 1);
+        }
+        assert!(replay.is_complete());
+    }
+
+    #[test]
     fn another_site_is_a_divergence() {
-        let mut replay = Replay::new(vec![at(1, 5), at(0, 1)]);
-        assert_eq!(replay.pick(&enabled(&[(0, 1), (1, 6)])), 0);
-        assert_eq!(replay.pick(&enabled(&[(1, 5)])), 0);
-        let divergence = Divergence {
-            choice: 0,
-            expected: at(1, 5),
-            found: vec![at(0, 1), at(1, 6)],
-        };
-        assert_eq!(replay.divergence(), Some(&divergence));
+        let mut replay = replay("1 x3\nx2 step s5\n\n0\nstep s1");
+        assert_eq!(replay.pick(&enabled(&[(0, 1), (1, 5)])), 1);
+        assert_eq!(replay.pick(&enabled(&[(0, 1), (1, 6)])), 1);
+        // From now on the last thread goes on as long as it can.
+        assert_eq!(replay.pick(&enabled(&[(0, 1)])), 0);
+        assert_eq!(
+            replay.divergence().unwrap().to_string(),
+            "choice 2, line 3 of the schedule: expected thread 1 at `step s5`, \
+             found thread 0 at `step s1`, thread 1 at `step s6`"
+        );
         assert!(!replay.is_complete());
     }
 
     #[test]
+    fn another_operation_is_a_divergence() {
+        let mut replay = replay("1\nread s5");
+        replay.pick(&enabled(&[(1, 5)]));
+        let divergence = replay.divergence().unwrap().to_string();
+        assert!(
+            divergence.ends_with("expected thread 1 at `read s5`, found thread 1 at `step s5`"),
+            "{divergence}"
+        );
+    }
+
+    #[test]
+    fn a_thread_that_cannot_go_is_a_divergence() {
+        let mut replay = replay("2");
+        replay.pick(&enabled(&[(0, 1)]));
+        assert_eq!(
+            replay.divergence().unwrap().to_string(),
+            "choice 1, line 2 of the schedule: expected thread 2, \
+             found thread 0 at `step s1`"
+        );
+    }
+
+    #[test]
     fn a_question_of_the_other_kind_is_a_divergence() {
-        let mut replay = Replay::new(vec![at(1, 5)]);
+        let mut replay = replay("1\nstep s5");
         assert_eq!(replay.pick_waiter(&[ThreadId(1), ThreadId(2)]), 0);
         assert!(replay.divergence().is_some());
     }

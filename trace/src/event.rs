@@ -184,6 +184,12 @@ impl Access {
     pub fn conflicts_with(self, other: Self) -> bool {
         (self.is_write || other.is_write) && !(self.is_atomic && other.is_atomic)
     }
+
+    /// Whether the two have a byte, or the variable, in common.
+    pub fn overlaps(self, other: Self) -> bool {
+        let starts_in = |a: Self, b: Self| a.loc.0.wrapping_sub(b.loc.0) < u64::from(b.size);
+        starts_in(self, other) || starts_in(other, self)
+    }
 }
 
 impl Op {
@@ -298,6 +304,25 @@ mod tests {
     #[test]
     fn an_event_is_three_words() {
         assert_eq!(size_of::<Event>(), 24);
+    }
+
+    #[test]
+    fn accesses_overlap_when_they_share_a_byte() {
+        let bytes = |loc, size| Op::Read {
+            loc: Loc(loc),
+            size,
+        };
+        let overlap = |a: Op, b: Op| a.access().unwrap().overlaps(b.access().unwrap());
+        for (a, b, expected) in [
+            (bytes(8, 4), bytes(8, 1), true),
+            (bytes(8, 4), bytes(11, 8), true),
+            (bytes(8, 4), bytes(12, 4), false),
+            (bytes(u64::MAX - 1, 2), bytes(u64::MAX, 1), true),
+            (bytes(0, 4), bytes(u64::MAX, 1), false),
+        ] {
+            assert_eq!(overlap(a, b), expected, "{a:?} {b:?}");
+            assert_eq!(overlap(b, a), expected, "{b:?} {a:?}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use racehound_model::{Limits, Program, Truth, explore};
+use racehound_model::{Limits, Outcome, Program, Truth, explore, random};
 use racehound_trace::SiteId;
 
 pub(crate) struct Subject {
@@ -96,4 +96,36 @@ impl Subject {
 /// A set of strings.
 pub(crate) fn set<const N: usize>(items: [&str; N]) -> BTreeSet<String> {
     items.iter().map(|s| (*s).to_owned()).collect()
+}
+
+/// Random programs of several shapes.
+pub(crate) fn programs(count: u64) -> impl Iterator<Item = Program> {
+    let shapes = [
+        random::Shape::default(),
+        random::Shape {
+            threads: 3,
+            statements: 6,
+            ..random::Shape::default()
+        },
+        random::Shape {
+            every_kind: false,
+            statements: 8,
+            locks: 3,
+            ..random::Shape::default()
+        },
+    ];
+    (0..count).map(move |seed| random::program(seed, &shapes[seed as usize % shapes.len()]))
+}
+
+/// How an execution ended is one of the ways in which it can.
+pub(crate) fn assert_within(outcome: &Outcome, truth: &Truth, source: &str) {
+    let known = match outcome.clone() {
+        Outcome::Finished => true,
+        Outcome::Deadlock { blocked } => truth.deadlocks.contains(&blocked),
+        Outcome::Failed { site, name } => truth.failures.contains(&(site, name)),
+        Outcome::Misuse { site, message } => truth.misuses.contains(&(site, message)),
+        Outcome::LoopBound { site } => truth.loop_bounds.contains(&site),
+        Outcome::StepLimit => false,
+    };
+    assert!(known, "{outcome:?}\n{source}");
 }

@@ -1,0 +1,212 @@
+//! A recorded schedule: who went, when, and where everybody stood.
+//!
+//! # The idea
+//! What a strategy chose, freed from the ids of the run it was recorded in:
+//! threads by their path in the creation tree, places by name. So it can be
+//! followed in another process, read, and edited. Choices of one thread in a
+//! row are one *move*.
+//!
+//! # The text
+//! ```text
+//! racehound schedule 1
+//! # Lines like this one, and blank ones, say nothing.
+//! plan racefuzzer:seed=7,pair=bank.c:12,bank.c:30
+//! fingerprint 9c52ab31f00d7e44
+//! watch bank+0x11d0
+//!
+//! 0 x3
+//!   fork bank.c:40
+//!   fork bank.c:41
+//!   notify-one bank.c:42
+//! notifies 0.2
+//! 0.2 x12
+//!   acquire bank.c:29
+//!   x10 write bank+0x11d0
+//! 0.1
+//! ```
+//!
+//! | line | says |
+//! |---|---|
+//! | `racehound schedule 1` | what this is, and its version: always first |
+//! | `plan PLAN` | how the choices were made; see [`Plan`] |
+//! | `fingerprint HEX` | what became of them; see [`Fingerprint`] |
+//! | `watch SITE` | plain accesses here are choices, too |
+//! | `THREAD xN` | this thread goes N times; `x1` may be left out |
+//! | `xN KIND SITE` | at N of these it is about to do this, here; `x1` may be left out |
+//! | `notifies THREAD` | the notify before this wakes this one |
+//!
+//! A kind is one of the trace's with hyphens, or `step` for one that touches
+//! nothing shared. What a move does not say about its choices is not compared,
+//! so a schedule of nothing but `THREAD xN` lines is complete; and who adds a
+//! move by hand need not know where the thread will stand. In names a backslash
+//! is `\\`, and whatever would be lost in a line is `\u{…}`.
+//!
+//! # Invariants
+//! * A move has at least one choice, and says something of at most as many as
+//!   it has.
+//! * Memory is used by lines, not by choices: `x1000000000000` is as good a
+//!   number as any.
+
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::fmt;
+
+use racehound_trace::event::Kind;
+
+use crate::{Choice, Fingerprint, Naming, Plan};
+
+pub use text::ScheduleError;
+
+/// Choices, in order, with what is known of the run they were made in.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// How the choices were made.
+    pub plan: Option<Plan>,
+    /// The fingerprint of the run.
+    pub fingerprint: Option<Fingerprint>,
+    /// The sites whose plain accesses were announced; see
+    /// [`Strategy::watched`](crate::Strategy::watched).
+    pub watched: Vec<String>,
+    moves: Vec<Move>,
+    /// Where the moves stand, if they come from a text.
+    lines: Vec<Lines>,
+}
+
+/// The lines of a move and of its points, counted from 1.
+#[derive(Clone, Debug)]
+struct Lines {
+    r#move: usize,
+    points: Vec<usize>,
+}
+
+/// Choices that belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// A thread goes, several times in a row.
+    Run {
+        /// Its path in the creation tree.
+        thread: String,
+        /// How many times, at least once.
+        times: u64,
+        /// What it is about to do, the first time, the second, and so on.
+        points: Vec<Points>,
+    },
+    /// A notify wakes this thread.
+    Notify {
+        /// Its path in the creation tree.
+        thread: String,
+    },
+}
+
+/// The same point, several times in a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Points {
+    /// How many times, at least once.
+    pub times: u64,
+    /// The point.
+    pub point: Point,
+}
+
+/// Where a thread stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// What it is about to do; `None` if it touches nothing shared.
+    pub kind: Option<Kind>,
+    /// The name of the place. An empty one is not compared.
+    pub site: String,
+}
+
+impl Schedule {
+    /// A schedule of these moves.
+    pub fn new(moves: Vec<Move>) -> Self {
+        Self {
+            moves,
+            ..Self::default()
+        }
+    }
+
+    /// What was chosen, by name.
+    pub fn of(choices: &[Choice], names: &impl Naming) -> Self {
+        let mut moves = Vec::new();
+        for choice in choices {
+            match *choice {
+                Choice::Waiter(thread) => moves.push(Move::Notify {
+                    thread: names.thread(thread),
+                }),
+                Choice::Thread { thread, site, kind } => {
+                    let site = names.site(site);
+                    go_on(&mut moves, names.thread(thread), Point { kind, site });
+                }
+            }
+        }
+        Self::new(moves)
+    }
+
+    /// The moves, in order.
+    pub fn moves(&self) -> &[Move] {
+        &self.moves
+    }
+
+    /// The same choices without what is known of each: short enough to paste.
+    pub fn in_brief(&self) -> Self {
+        let mut brief = self.clone();
+        for r#move in &mut brief.moves {
+            if let Move::Run { points, .. } = r#move {
+                points.clear();
+            }
+        }
+        brief
+    }
+
+    /// The line in which a move's points of this index stand, or else the move
+    /// itself, counted from 1, if the schedule comes from a text.
+    pub(crate) fn line(&self, r#move: usize, points: usize) -> Option<usize> {
+        let lines = self.lines.get(r#move)?;
+        Some(*lines.points.get(points).unwrap_or(&lines.r#move))
+    }
+}
+
+/// Adds one choice of `thread`.
+fn go_on(moves: &mut Vec<Move>, thread: String, point: Point) {
+    if let Some(Move::Run {
+        thread: last,
+        times,
+        points,
+    }) = moves.last_mut()
+        && *last == thread
+    {
+        *times += 1;
+        match points.last_mut() {
+            Some(points) if points.point == point => points.times += 1,
+            _ => points.push(Points { times: 1, point }),
+        }
+        return;
+    }
+    moves.push(Move::Run {
+        thread,
+        times: 1,
+        points: vec![Points { times: 1, point }],
+    });
+}
+
+/// Schedules are the same if they say the same, wherever they come from.
+impl PartialEq for Schedule {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.plan, self.fingerprint) == (&other.plan, other.fingerprint)
+            && (&self.watched, &self.moves) == (&other.watched, &other.moves)
+    }
+}
+
+impl Eq for Schedule {}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::kind_word(self.kind))?;
+        match &self.site[..] {
+            "" => Ok(()),
+            site => write!(f, " {}", text::escape(site)),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Schedules as text, there and back.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+use std::str::FromStr;
+
+use racehound_trace::event::Kind;
+
+use super::{Lines, Move, Point, Points, Schedule};
+
+/// What every schedule begins with, before its version.
+const TITLE: &str = "racehound schedule";
+const VERSION: &str = "1";
+/// A step that touches nothing shared.
+const STEP: &str = "step";
+
+/// Why a text is no schedule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct ScheduleError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong with it, and what would be right.
+    pub what: String,
+}
+
+pub(super) fn kind_word(kind: Option<Kind>) -> String {
+    kind.map_or(STEP.to_owned(), |kind| kind.name().replace(' ', "-"))
+}
+
+fn kind_of(word: &str) -> Option<Option<Kind>> {
+    if word == STEP {
+        return Some(None);
+    }
+    let spoken = |kind: &&Kind| kind_word(Some(**kind)) == word;
+    Kind::ALL.iter().find(spoken).map(|kind| Some(*kind))
+}
+
+/// A name as it can stand at the end of a line.
+pub(super) fn escape(name: &str) -> Cow<'_, str> {
+    let inner = name.trim();
+    let plain = |c: char| c != '\\' && !c.is_control() && (c == ' ' || !c.is_whitespace());
+    if inner.len() == name.len() && name.chars().all(plain) {
+        return Cow::Borrowed(name);
+    }
+    let start = name.len() - name.trim_start().len();
+    let inside = start..start + inner.len();
+    let mut escaped = String::new();
+    for (at, c) in name.char_indices() {
+        match c {
+            '\\' => escaped.push_str("\\\\"),
+            c if plain(c) && inside.contains(&at) => escaped.push(c),
+            c => {
+                let _ = write!(escaped, "\\u{{{:x}}}", u32::from(c));
+            }
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+fn unescape(text: &str) -> Result<String, String> {
+    let mut parts = text.split('\\');
+    let mut name = parts.next().unwrap_or_default().to_owned();
+    while let Some(part) = parts.next() {
+        if part.is_empty() {
+            // Two backslashes in a row: what follows is plain.
+            let plain = parts.next().ok_or("a lone `\\` at the end: write `\\\\`")?;
+            name.push('\\');
+            name.push_str(plain);
+            continue;
+        }
+        let coded = part.strip_prefix("u{").and_then(|p| p.split_once('}'));
+        let decoded = coded.and_then(|(code, rest)| {
+            let code = u32::from_str_radix(code, 16).ok()?;
+            Some((char::from_u32(code)?, rest))
+        });
+        let (c, rest) = decoded.ok_or_else(|| {
+            format!("`\\{part}`: a backslash is written `\\\\`, others `\\u{{41}}`")
+        })?;
+        name.push(c);
+        name.push_str(rest);
+    }
+    Ok(name)
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{TITLE} {VERSION}")?;
+        if let Some(plan) = &self.plan {
+            writeln!(f, "plan {plan}")?;
+        }
+        if let Some(fingerprint) = self.fingerprint {
+            writeln!(f, "fingerprint {fingerprint}")?;
+        }
+        for site in &self.watched {
+            writeln!(f, "watch {}", escape(site))?;
+        }
+        writeln!(f)?;
+        for r#move in &self.moves {
+            match r#move {
+                Move::Notify { thread } => writeln!(f, "notifies {thread}")?,
+                Move::Run {
+                    thread,
+                    times,
+                    points,
+                } => {
+                    writeln!(f, "{thread} x{times}")?;
+                    for Points { times, point } in points {
+                        match times {
+                            1 => writeln!(f, "  {point}")?,
+                            _ => writeln!(f, "  x{times} {point}")?,
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = ScheduleError;
+
+    fn from_str(text: &str) -> Result<Self, ScheduleError> {
+        let numbered = text.lines().map(str::trim).zip(1..);
+        let mut lines = numbered.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
+        let at = |line| move |what| ScheduleError { line, what };
+        let (title, line) = lines.next().unwrap_or(("", 1));
+        check_title(title).map_err(at(line))?;
+        let mut schedule = Self::default();
+        for (text, line) in lines {
+            schedule.read(text, line).map_err(at(line))?;
+        }
+        Ok(schedule)
+    }
+}
+
+fn check_title(title: &str) -> Result<(), String> {
+    match title.strip_prefix(TITLE).map(str::trim) {
+        Some(VERSION) => Ok(()),
+        Some(version) if !version.is_empty() => Err(format!(
+            "a schedule of version {version:?}; this racehound knows version {VERSION}"
+        )),
+        _ => Err(format!(
+            "no schedule: expected `{TITLE} {VERSION}`, found {title:?}"
+        )),
+    }
+}
+
+impl Schedule {
+    fn read(&mut self, text: &str, line: usize) -> Result<(), String> {
+        let (word, rest) = split_word(text);
+        match word {
+            "plan" => self.plan = Some(rest.parse().map_err(|e| format!("{e}"))?),
+            "fingerprint" => {
+                let parsed = rest.parse().map_err(|_| {
+                    format!("expected a fingerprint of up to 16 hexadecimal digits, found {rest:?}")
+                })?;
+                self.fingerprint = Some(parsed);
+            }
+            "watch" if rest.is_empty() => return Err("watch what? A site is missing".to_owned()),
+            "watch" => self.watched.push(unescape(rest)?),
+            "notifies" => {
+                let thread = path(rest)?;
+                self.add(Move::Notify { thread }, line);
+            }
+            _ if word.starts_with(|c: char| c.is_ascii_digit()) => {
+                let thread = path(word)?;
+                let times = match rest {
+                    "" => 1,
+                    count => times(count)?.ok_or_else(|| {
+                        format!(
+                            "expected how often thread {thread} goes, such as `x3`, found {count:?}"
+                        )
+                    })?,
+                };
+                let run = Move::Run {
+                    thread,
+                    times,
+                    points: Vec::new(),
+                };
+                self.add(run, line);
+            }
+            _ => self.read_points(text, line)?,
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, r#move: Move, line: usize) {
+        self.moves.push(r#move);
+        self.lines.push(Lines {
+            r#move: line,
+            points: Vec::new(),
+        });
+    }
+
+    fn read_points(&mut self, text: &str, line: usize) -> Result<(), String> {
+        let (word, rest) = split_word(text);
+        let (times, (word, rest)) = match times(word)? {
+            Some(times) => (times, split_word(rest)),
+            None => (1, (word, rest)),
+        };
+        let kind = kind_of(word).ok_or_else(|| unknown(word))?;
+        let site = unescape(rest)?;
+        let Some(Move::Run {
+            thread,
+            times: all,
+            points,
+        }) = self.moves.last_mut()
+        else {
+            return Err(format!(
+                "`{word}` of whom? A line such as `0.1 x3` must come first"
+            ));
+        };
+        let said: u128 = points.iter().map(|p| u128::from(p.times)).sum();
+        if said + u128::from(times) > u128::from(*all) {
+            return Err(format!(
+                "thread {thread} goes only {all} times here: raise its `x{all}` or remove a line"
+            ));
+        }
+        let point = Point { kind, site };
+        points.push(Points { times, point });
+        if let Some(lines) = self.lines.last_mut() {
+            lines.points.push(line);
+        }
+        Ok(())
+    }
+}
+
+fn unknown(word: &str) -> String {
+    let kinds: Vec<_> = Kind::ALL.iter().map(|k| kind_word(Some(*k))).collect();
+    format!(
+        "`{word}` means nothing here: expected a thread such as `0.1 x3`, `notifies 0.2`, \
+         `plan`, `fingerprint`, `watch`, or one of: {STEP}, {}",
+        kinds.join(", ")
+    )
+}
+
+/// The first word and what follows it.
+fn split_word(text: &str) -> (&str, &str) {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim())
+}
+
+/// The number of `x12`, or `None` if it is something else altogether.
+fn times(word: &str) -> Result<Option<u64>, String> {
+    let digits = word.strip_prefix('x').unwrap_or_default();
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Ok(None);
+    }
+    match digits.parse() {
+        Ok(0) => Err("`x0`: nothing is done no times; remove the line".to_owned()),
+        Ok(times) => Ok(Some(times)),
+        Err(_) => Err(format!("`{word}` is more often than anything can happen")),
+    }
+}
+
+/// A thread's path.
+fn path(word: &str) -> Result<String, String> {
+    let ordinal = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    match word.split('.').all(ordinal) {
+        true => Ok(word.to_owned()),
+        false => Err(format!(
+            "expected a thread by its place among its creator's children, such as `0` for main \
+             or `0.2`, found {word:?}"
+        )),
+    }
+}
