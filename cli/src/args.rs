@@ -50,14 +50,35 @@ pub(crate) enum Command {
   racehound cc -g bank.c -o bank && racehound run -- ./bank
   racehound run --detector acculock -- ./bank --accounts 10
   racehound run --json findings.json --format text -- ./bank
+  racehound run --schedule random --seed 7 -- ./bank
+  racehound run --schedule racefuzzer --pair bank.c:12,bank.c:30 --seed 7 -- ./bank
   racehound run --record bank.rht -- ./bank; racehound analyze bank.rht --detector all
 
 Options of the runtime, ThreadSanitizer's among them, are taken from the environment variables
 TSAN_OPTIONS and RACEHOUND_OPTIONS, for example TSAN_OPTIONS=suppressions=known.txt.")]
 pub(crate) struct Run {
-    /// What looks for races; 'none' looks for nothing
-    #[arg(long, value_name = "NAME", default_value = "fasttrack", value_parser = live_detector)]
-    pub(crate) detector: String,
+    /// What looks for races; 'none' looks for nothing. Without it that is fasttrack, or
+    /// none with --schedule racefuzzer, which makes races happen instead of looking for them
+    #[arg(long, value_name = "NAME", value_parser = live_detector)]
+    pub(crate) detector: Option<String>,
+
+    /// Who decides which thread runs: free (the system), random, pct, sequential, racefuzzer, or
+    /// replay:file=FILE; with settings after a colon, as in pct:depth=3
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) schedule: Option<String>,
+
+    /// What random decisions depend on: the same seed gives the same execution
+    #[arg(long, value_name = "NUMBER", requires = "schedule")]
+    pub(crate) seed: Option<u64>,
+
+    /// Two places that may race, for --schedule racefuzzer: a thread that is about to execute one
+    /// waits there until another is about to execute the other
+    #[arg(long, value_name = "FILE:LINE,FILE:LINE")]
+    pub(crate) pair: Vec<String>,
+
+    /// Write the schedule of the execution, for --schedule replay:file=FILE
+    #[arg(long, value_name = "FILE", requires = "schedule")]
+    pub(crate) schedule_out: Option<PathBuf>,
 
     /// Write a trace of the execution, for 'racehound analyze'
     #[arg(long, value_name = "FILE")]

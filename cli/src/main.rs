@@ -10,6 +10,7 @@ mod input;
 mod instrumentation;
 mod journal;
 mod output;
+mod plan;
 mod progress;
 mod verdict;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::access::{self, Access};
 use crate::rule::{AccuLock, FastTrack};
 use crate::thread::Visit;
-use crate::{entry, general, record};
+use crate::{entry, general, options, record};
 
 /// How accesses are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,11 @@ pub(crate) fn engine() -> Engine {
         3 => Engine::General,
         _ => Engine::Off,
     }
+}
+
+/// Whether nobody wants to know of accesses.
+pub(crate) fn is_idle() -> bool {
+    engine() == Engine::General && options::get().detector == "none"
 }
 
 /// An access of any size.

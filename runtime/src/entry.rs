@@ -346,6 +346,29 @@ macro_rules! noted {
     };
 }
 
+/// Returns if nobody watches the place of the access; lets it be announced
+/// otherwise, see [`watch`](crate::control::watch).
+macro_rules! watched {
+    ($kind:literal) => {
+        concat!(
+            "mov rsi, qword ptr [rsp]
+             mov rax, rsi
+             shr rax, 14
+             xor eax, esi
+             and eax, 16383
+             lea rdx, [rip + __racehound_unwatched]
+             cmp qword ptr [rdx + rax * 8], rsi
+             jne 80f
+             ret
+             80: mov edx, ",
+            $kind,
+            "
+             jmp {access}"
+        )
+    };
+}
+const _: () = assert!(crate::control::watch::PLACES == 16384);
+
 /// An access entry point, and what takes its place in a run that is recorded.
 pub(crate) struct Twins {
     pub(crate) usual: usize,
@@ -353,6 +376,8 @@ pub(crate) struct Twins {
     pub(crate) recorded: usize,
     /// Only notes it.
     pub(crate) unchecked: usize,
+    /// Announces it, if that is wanted there.
+    pub(crate) watched: usize,
 }
 
 macro_rules! accesses {
@@ -382,6 +407,15 @@ macro_rules! accesses {
             pub(super) extern "C" fn unchecked() {
                 naked_asm!(noted!($kind), "ret", room = sym crate::log::make_room)
             }
+
+            #[unsafe(naked)]
+            pub(super) extern "C" fn watched() {
+                naked_asm!(
+                    ".p2align 5",
+                    watched!($kind),
+                    access = sym crate::control::watch::access
+                )
+            }
         }
     };
 }
@@ -392,6 +426,7 @@ macro_rules! twins {
             usual: $name as *const () as usize,
             recorded: $name::recorded as *const () as usize,
             unchecked: $name::unchecked as *const () as usize,
+            watched: $name::watched as *const () as usize,
         }
     };
 }

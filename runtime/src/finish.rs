@@ -60,7 +60,7 @@ pub(crate) fn conclude() -> bool {
     if count > 0 && options.print_reports {
         output::write(&format!("ThreadSanitizer: reported {count} warnings\n"));
     }
-    if let Some(text) = control::summary() {
+    if let Some(text) = control::conclude() {
         output::write(&text);
     }
     if options.print_suppressions

@@ -54,9 +54,11 @@ pub(crate) extern "C" fn before() {
     let visit = Visit::begin();
     record::before_fork(visit.thread());
     let pause = Pause::begin();
+    // Whoever has the roster may want the threads.
+    let control = control::hold();
     let copying = Copying {
         threads: registry::all(),
-        control: control::hold(),
+        control,
         pause,
         visit,
     };

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use racehound_detect::order::Order;
 use racehound_report::finding::Status;
+use racehound_schedule::Plan;
 
 use crate::detector::Engine;
 use crate::hooks;
@@ -73,12 +74,6 @@ impl Value for i32 {
     }
 }
 
-impl Value for u64 {
-    fn read(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-}
-
 impl Value for String {
     fn read(text: &str) -> Option<Self> {
         Some(text.to_owned())
@@ -125,10 +120,11 @@ impl Value for FailOn {
 options! {
     /// Which detector looks on.
     detector: String = "fasttrack".to_owned();
-    /// Who decides which thread runs: `free`, the system; or `random`.
+    /// Who decides which thread runs: a plan such as `random:seed=7`, to be quoted if
+    /// it has settings.
     schedule: String = String::new();
-    /// What random decisions depend on.
-    seed: u64 = 0;
+    /// Where to write the schedule.
+    schedule_file: String = String::new();
     /// Where to write a trace.
     record: String = String::new();
     /// File to append findings to, one line of JSON each; it must be there.
@@ -230,6 +226,8 @@ static OPTIONS: OnceLock<Parsed> = OnceLock::new();
 pub(crate) struct Parsed {
     options: Options,
     pub(crate) engine: Engine,
+    /// How the execution is scheduled, if we have a say.
+    pub(crate) plan: Option<Plan>,
     /// Report every pair of places, not only the first for each location.
     pub(crate) all_pairs: bool,
 }
@@ -269,8 +267,16 @@ fn read() -> Parsed {
             parse(&mut options, &text, variable, &mut problems);
         }
     }
+    let plan = match options.schedule.as_str() {
+        "" => None,
+        text => match text.parse() {
+            Ok(Plan::Free) => None,
+            Ok(plan) => Some(plan),
+            Err(error) => crate::fatal(&format!("schedule={text}: {error}")),
+        },
+    };
     let engine = match options.detector.as_str() {
-        "none" if options.record.is_empty() => Engine::Off,
+        "none" if options.record.is_empty() && plan.is_none() => Engine::Off,
         "fasttrack" => Engine::FastTrack,
         "acculock" => Engine::AccuLock,
         _ => Engine::General,
@@ -280,6 +286,7 @@ fn read() -> Parsed {
     let parsed = Parsed {
         options,
         engine,
+        plan,
         all_pairs,
     };
     if help {

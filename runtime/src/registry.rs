@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use racehound_detect::clock::Epoch;
 use racehound_detect::order::ThreadCell;
-use racehound_trace::ThreadId;
+use racehound_trace::{Mode, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::context::Context;
@@ -437,6 +437,16 @@ pub(crate) fn only_me(thread: &mut Thread) {
 /// What is known of a thread.
 pub(crate) fn info(number: u32) -> Option<Info> {
     all().threads.get(number as usize).cloned()
+}
+
+/// The locks that a thread holds which waits for its turn, or asks.
+pub(crate) fn held_by(number: u32) -> Vec<(u32, Mode)> {
+    let all = all();
+    let thread = all.threads.get(number as usize).map_or(0, |i| i.thread);
+    // SAFETY: it is there as long as it is noted here, and does not run.
+    let held = unsafe { (thread as *const Thread).as_ref() }.map(|thread| thread.held.all());
+    let holds = held.unwrap_or_default().iter();
+    holds.map(|h| (h.hold.lock.0, h.hold.mode)).collect()
 }
 
 /// Whose stack an address is in; true if it is in what the C library keeps at

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::abi::{caller, is_off, with_caller};
+use crate::entry::Twins;
 use crate::interpose::libraries;
 use crate::interpose::threads::farewell;
 use crate::spin::pause;
@@ -48,6 +49,9 @@ pub(crate) fn init() {
             fork::prepare();
             libraries::refresh();
             control::start();
+            if detector::is_idle() && !tape::is_recording() {
+                only_watch();
+            }
             hooks::on_initialize();
         }
         Err(DONE) => {}
@@ -65,7 +69,6 @@ pub(crate) fn init() {
 fn off() {
     real::step_aside();
     for entry in entry::all() {
-        const RETURN: u8 = 0xc3;
         // Where code must not be changed, the slow paths do nothing instead.
         patch(entry, &[RETURN]);
     }
@@ -74,21 +77,40 @@ fn off() {
 /// Makes the hot entry points note all accesses for the trace.
 fn note_accesses() {
     let checked = options::get().detector != "none";
-    for twins in entry::accesses() {
-        let to = match checked {
-            true => twins.recorded,
-            false => twins.unchecked,
-        };
+    let noted = |twins: &Twins| match checked {
+        true => twins.recorded,
+        false => twins.unchecked,
+    };
+    if !replace_accesses(noted) {
+        fatal("the system does not allow to change code, so no trace can be recorded");
+    }
+}
+
+/// Makes the hot entry points look at those accesses only that are watched, if any
+/// are: no detector wants them.
+fn only_watch() {
+    if !control::is_watching() {
+        for twins in entry::accesses() {
+            patch(twins.usual, &[RETURN]);
+        }
+    } else if !replace_accesses(|twins| twins.watched) {
+        fatal("the system does not allow to change code, so no access can be watched");
+    }
+}
+
+const RETURN: u8 = 0xc3;
+
+/// Puts others in the place of the hot entry points; false if that is not allowed.
+fn replace_accesses(by: impl Fn(&Twins) -> usize) -> bool {
+    entry::accesses().iter().all(|twins| {
         const JUMP: u8 = 0xe9;
         let mut code = [JUMP, 0, 0, 0, 0];
         // The distance counts from behind the instruction; all of our code is
         // near.
-        let distance = to.wrapping_sub(twins.usual + code.len()) as i32;
+        let distance = by(twins).wrapping_sub(twins.usual + code.len()) as i32;
         code[1..].copy_from_slice(&distance.to_le_bytes());
-        if !patch(twins.usual, &code) {
-            fatal("the system does not allow to change code, so no trace can be recorded");
-        }
-    }
+        patch(twins.usual, &code)
+    })
 }
 
 /// Replaces the first instructions of a function; false if that is not allowed.

@@ -15,13 +15,14 @@ use std::{env, fs};
 use clap::ValueEnum;
 use racehound::runtime::{self, Runtime};
 use racehound_report::finding::{Finding, Report};
+use racehound_schedule::Plan;
 
 use crate::args::{FailOn, Run, RunFormat};
 use crate::attend::{self, Ending};
 use crate::error::Error;
 use crate::instrumentation::{self, Instrumentation};
 use crate::journal::Journal;
-use crate::{FINDINGS, output, verdict};
+use crate::{FINDINGS, output, plan, verdict};
 
 /// Runs the program.
 pub(crate) fn run(args: &Run) -> Result<u8, Error> {
@@ -30,16 +31,20 @@ pub(crate) fn run(args: &Run) -> Result<u8, Error> {
             "--json -: standard output is the program's; name a file, or /dev/stderr".to_owned(),
         ));
     }
+    let plan = plan::of(args)?;
     let (path, mut command) = command(args)?;
+    if plan.is_some() {
+        attend::fix_addresses(&mut command);
+    }
     let not_started =
         |error: std::io::Error| Error::NotStarted(format!("{}: {error}", path.display()));
     if args.json.is_none() && args.format == RunFormat::Tsan {
-        command.env(OPTIONS, options(args, None)?);
+        command.env(OPTIONS, options(args, plan.as_ref(), None)?);
         // Returns only if it fails.
         return Err(not_started(command.exec()));
     }
     let journal = Journal::create(args.json.as_deref())?;
-    command.env(OPTIONS, options(args, Some(&journal))?);
+    command.env(OPTIONS, options(args, plan.as_ref(), Some(&journal))?);
     let ending = attend::run(&mut command).map_err(not_started)?;
     let report = report(args, &journal);
     drop(journal);
@@ -87,6 +92,7 @@ fn report(args: &Run, journal: &Journal) -> Result<Report, Error> {
     let words = args.program.iter();
     Ok(Report {
         program: words.map(|w| w.to_string_lossy().into_owned()).collect(),
+        seed: args.seed,
         runs: 1,
         findings,
         ..Report::default()
@@ -171,7 +177,7 @@ fn find(name: &OsStr) -> Result<PathBuf, Error> {
 }
 
 /// The runtime's options: the user's own, then what this command line says.
-fn options(args: &Run, journal: Option<&Journal>) -> Result<OsString, Error> {
+fn options(args: &Run, plan: Option<&Plan>, journal: Option<&Journal>) -> Result<OsString, Error> {
     let mut options = env::var_os(OPTIONS).unwrap_or_default();
     let mut add = |name: &str, value: &OsStr| {
         let quotes = ["'", "\""].into_iter();
@@ -190,7 +196,14 @@ fn options(args: &Run, journal: Option<&Journal>) -> Result<OsString, Error> {
         options.push(quote);
         Ok(())
     };
-    add("detector", OsStr::new(&args.detector))?;
+    add("detector", OsStr::new(&plan::detector(args, plan)?))?;
+    if let Some(plan) = plan {
+        add("schedule", OsStr::new(&plan.to_string()))?;
+    }
+    if let Some(file) = &args.schedule_out {
+        let path = std::path::absolute(file).map_err(Error::file(file))?;
+        add("schedule_file", path.as_os_str())?;
+    }
     if let Some(record) = &args.record {
         let path = std::path::absolute(record).map_err(Error::file(record))?;
         add("record", path.as_os_str())?;

@@ -24,23 +24,26 @@
 mod baton;
 pub(crate) mod clock;
 mod deadlock;
-mod fingerprint;
+mod meeting;
 mod monitor;
 mod roster;
+mod sites;
+pub(crate) mod watch;
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use racehound_schedule::Random;
-use racehound_trace::{Loc, MemoryOrder, Mode, Op, ThreadId};
+use racehound_schedule::{Plan, Replay, Schedule};
+use racehound_trace::{Loc, MemoryOrder, Mode, Op, SiteId, ThreadId};
 
+use crate::context::Context;
 use crate::options;
 use crate::spin::{Guard, Locked};
-use crate::thread::Visit;
+use crate::thread::{self, Visit};
 use crate::tls::hot;
 use baton::Baton;
 use clock::{Moment, Until};
-use roster::{Next, Roster, Standing, Want};
+use roster::{Chooser, Next, Roster, Standing, Want};
 
 static ON: AtomicBool = AtomicBool::new(false);
 static ROSTER: Locked<Option<Roster>> = Locked::new(None);
@@ -54,13 +57,16 @@ pub(crate) fn is_on() -> bool {
 /// Takes control, if that is wanted. Only the main thread exists.
 pub(crate) fn start() {
     let options = options::get();
-    let strategy = match options.schedule.as_str() {
-        "" | "free" => return,
-        _ => Box::new(Random::new(options.seed)),
+    let Some(plan) = &options.plan else {
+        return;
     };
-    let mut roster = Roster::new(strategy);
-    let nowhere = roster.site(0);
-    roster.join(0, nowhere);
+    let chooser = match (plan, plan.strategy(|place| vec![sites::watch(place)])) {
+        (_, Some(oracle)) => Chooser::Oracle(oracle),
+        (Plan::Replay { file }, None) => Chooser::Replay(Box::new(replay(file))),
+        (_, None) => return,
+    };
+    let mut roster = Roster::new(chooser, !options.schedule_file.is_empty());
+    roster.join(0, sites::site(0));
     if let Some(main) = roster.member(0) {
         // SAFETY: asks who we are.
         main.os_id = unsafe { libc::gettid() };
@@ -68,6 +74,27 @@ pub(crate) fn start() {
     *ROSTER.lock() = Some(roster);
     ON.store(true, Ordering::Relaxed);
     monitor::start();
+}
+
+fn replay(file: &str) -> Replay<sites::Names> {
+    let schedule = match std::fs::read_to_string(file) {
+        Ok(text) => text.parse::<Schedule>().map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match schedule {
+        Ok(schedule) => {
+            for name in &schedule.watched {
+                sites::watch(name);
+            }
+            Replay::new(schedule, sites::Names)
+        }
+        Err(error) => crate::fatal(&format!("{file}: {error}")),
+    }
+}
+
+/// Whether accesses at some places are watched.
+pub(crate) fn is_watching() -> bool {
+    is_on() && sites::any_watched()
 }
 
 /// The roster, held. There is one while control is on.
@@ -158,6 +185,7 @@ pub(crate) struct Turn {
     number: u32,
     baton: &'static Baton,
     place: usize,
+    site: SiteId,
 }
 
 impl Turn {
@@ -186,6 +214,7 @@ impl Turn {
             number,
             baton,
             place,
+            site: sites::site(place),
         })
     }
 
@@ -225,9 +254,12 @@ impl Turn {
         op: impl Fn(&mut Roster) -> Option<Op>,
     ) -> Came {
         park(true);
+        let context = match sites::is_watched(self.site) {
+            true => thread::current().map_or(Context::UNKNOWN, |t| t.context(self.place)),
+            false => Context::UNKNOWN,
+        };
         let next = self.note(|roster| {
             let op = op(roster);
-            let site = roster.site(self.place);
             let now = roster.clock.now();
             let member = roster.member(self.number).expect("it was found");
             member.standing = Standing::Waiting;
@@ -236,7 +268,8 @@ impl Turn {
             member.timed_out = until.is_some_and(|until| until <= now);
             member.told = false;
             member.op = op;
-            member.site = site;
+            member.site = self.site;
+            member.context = context;
             if matches!(want, Want::Notice { .. } | Want::Wake { .. }) {
                 roster.enlist(self.number);
             }
@@ -262,6 +295,7 @@ impl Turn {
 
     /// Gives the baton to whoever is next, and waits until it is back.
     fn pass(&self, next: Next) {
+        self.tell_meetings();
         match next {
             Next::Same => return,
             Next::Other(baton) => baton.give(),
@@ -275,6 +309,15 @@ impl Turn {
         self.baton.take();
         let leaving = self.note(|roster| std::mem::take(&mut roster.leaving));
         leaving.into_iter().for_each(await_end);
+    }
+
+    /// Reports the races that have been brought about.
+    fn tell_meetings(&self) {
+        let _visit = Visit::begin();
+        let met = std::mem::take(&mut roster().met);
+        for met in met.iter().filter(|met| met.meeting.pair.is_some()) {
+            meeting::report(met);
+        }
     }
 
     /// Something that has an effect on others, and never waits.
@@ -299,7 +342,11 @@ impl Turn {
             let since = roster.changes;
             let member = roster.member(self.number).expect("it was found");
             member.idle += 1;
-            (member.idle > PATIENCE).then_some(since)
+            let spins = member.idle > PATIENCE;
+            if spins {
+                roster.yields(self.number);
+            }
+            spins.then_some(since)
         });
         if let Some(since) = since {
             let until = Some(Until::Passed(LONGEST));
@@ -658,10 +705,7 @@ impl Turn {
             let child = ThreadId(child);
             Some(Op::Fork { child })
         });
-        self.note(|roster| {
-            let site = roster.site(self.place);
-            roster.join(child, site);
-        });
+        self.note(|roster| roster.join(child, self.site));
     }
 
     /// There is no such thread after all.
@@ -792,18 +836,36 @@ pub(crate) fn in_child() {
     monitor::start();
 }
 
-/// What is said in the end.
-pub(crate) fn summary() -> Option<String> {
+/// What is said in the end; the schedule is kept, if that is wanted.
+pub(crate) fn conclude() -> Option<String> {
     if !is_on() {
         return None;
     }
-    let roster = roster();
     let options = options::get();
-    Some(format!(
-        "racehound: schedule {}, seed {}: {} steps, hash {:016x}\n",
-        options.schedule,
-        options.seed,
-        roster.steps,
-        roster.fingerprint.value()
-    ))
+    let (choices, fingerprint, steps, divergence) = {
+        let mut roster = roster();
+        let choices = roster.choices.take();
+        (
+            choices,
+            roster.fingerprint,
+            roster.steps,
+            roster.divergence(),
+        )
+    };
+    let plan = options.plan.as_ref()?;
+    let mut text = format!("racehound: schedule {plan}: {steps} steps, hash {fingerprint}\n");
+    if let Some(divergence) = divergence {
+        text += &format!("racehound: the execution left the schedule at {divergence}\n");
+    }
+    if let Some(choices) = choices {
+        let mut schedule = Schedule::of(&choices, &sites::Names);
+        schedule.plan = Some(plan.clone());
+        schedule.fingerprint = Some(fingerprint);
+        schedule.watched = sites::watched();
+        let file = &options.schedule_file;
+        if let Err(error) = std::fs::write(file, schedule.to_string()) {
+            text += &format!("racehound: {file}: {error}; the schedule is lost\n");
+        }
+    }
+    Some(text)
 }

@@ -9,13 +9,14 @@
 //! * At most one thread is [running](Standing::Running).
 //! * What the strategy sees depends on nothing but what the threads have done.
 
-use racehound_schedule::{Pending, Strategy};
-use racehound_trace::{Mode, Op, SiteId, SyncId, ThreadId};
+use racehound_schedule::{Choice, Fingerprint, Meeting, Pending, Replay, Strategy};
+use racehound_trace::{Event, Mode, Op, SiteId, SyncId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::baton::Baton;
 use super::clock::{Clock, Moment};
-use super::fingerprint::Fingerprint;
+use super::sites::Names;
+use crate::context::Context;
 
 /// What must be the case before a thread can go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,7 @@ pub(super) struct Member {
     pub(super) interrupted: bool,
     pub(super) op: Option<Op>,
     pub(super) site: SiteId,
+    pub(super) context: Context,
     pub(super) baton: &'static Baton,
     pub(super) os_id: i32,
     /// Steps without any effect since the last one that had some.
@@ -105,7 +107,12 @@ struct Barrier {
 pub(crate) struct Roster {
     pub(super) members: Vec<Option<Member>>,
     pub(super) running: Option<u32>,
-    strategy: Box<dyn Strategy + Send>,
+    chooser: Chooser,
+    /// What was chosen, if that is to be kept.
+    pub(super) choices: Option<Vec<Choice>>,
+    /// Meetings that nobody was told of yet.
+    pub(super) met: Vec<Met>,
+    seen_meetings: usize,
     pub(super) clock: Clock,
     locks: FxHashMap<usize, Holders>,
     barriers: FxHashMap<usize, Barrier>,
@@ -121,9 +128,31 @@ pub(crate) struct Roster {
     pub(super) fingerprint: Fingerprint,
     spare_batons: Vec<&'static Baton>,
     enabled: Vec<Pending>,
-    /// Objects and places by the order in which they first take part.
+    /// Objects by the order in which they first take part.
     objects: FxHashMap<usize, u32>,
-    places: FxHashMap<usize, u32>,
+}
+
+/// Who chooses.
+pub(super) enum Chooser {
+    Oracle(Box<dyn Strategy + Send>),
+    Replay(Box<Replay<Names>>),
+}
+
+impl Chooser {
+    fn strategy(&mut self) -> &mut dyn Strategy {
+        match self {
+            Self::Oracle(oracle) => oracle,
+            Self::Replay(replay) => &mut **replay,
+        }
+    }
+}
+
+/// A race that the strategy has brought about, and where both were.
+#[derive(Clone, Copy)]
+pub(super) struct Met {
+    pub(super) meeting: Meeting,
+    pub(super) postponed: Context,
+    pub(super) arrived: Context,
 }
 
 /// Who goes on.
@@ -138,11 +167,14 @@ pub(super) enum Next {
 }
 
 impl Roster {
-    pub(super) fn new(strategy: Box<dyn Strategy + Send>) -> Self {
+    pub(super) fn new(chooser: Chooser, keep_choices: bool) -> Self {
         Self {
             members: Vec::new(),
             running: None,
-            strategy,
+            chooser,
+            choices: keep_choices.then(Vec::new),
+            met: Vec::new(),
+            seen_meetings: 0,
             clock: Clock::new(),
             locks: FxHashMap::default(),
             barriers: FxHashMap::default(),
@@ -151,11 +183,10 @@ impl Roster {
             leaving: Vec::new(),
             changes: 0,
             steps: 0,
-            fingerprint: Fingerprint::default(),
+            fingerprint: Fingerprint::new(),
             spare_batons: Vec::new(),
             enabled: Vec::new(),
             objects: FxHashMap::default(),
-            places: FxHashMap::default(),
         }
     }
 
@@ -163,12 +194,6 @@ impl Roster {
     pub(super) fn object(&mut self, address: usize) -> SyncId {
         let next = self.objects.len() as u32;
         SyncId(*self.objects.entry(address).or_insert(next))
-    }
-
-    /// What it calls a place in the program.
-    pub(super) fn site(&mut self, place: usize) -> SiteId {
-        let next = self.places.len() as u32;
-        SiteId(*self.places.entry(place).or_insert(next))
     }
 
     /// Takes a thread in; the first one runs, others wait for their first turn.
@@ -190,6 +215,7 @@ impl Roster {
             interrupted: false,
             op: None,
             site,
+            context: Context::UNKNOWN,
             baton,
             os_id: 0,
             idle: 0,
@@ -300,10 +326,10 @@ impl Roster {
             }
             let picked = match enabled.len() {
                 0 => None,
-                _ => Some(enabled[self.strategy.pick(&enabled)].thread.0),
+                _ => Some(enabled[self.chooser.strategy().pick(&enabled)]),
             };
             self.enabled = enabled;
-            let Some(number) = picked else {
+            let Some(Pending { thread, site, op }) = picked else {
                 if self.let_time_pass() {
                     continue;
                 }
@@ -314,18 +340,60 @@ impl Roster {
                     false => Next::Nobody,
                 };
             };
+            self.note_meetings();
+            if let Some(choices) = &mut self.choices {
+                let kind = op.map(|op| op.kind());
+                choices.push(Choice::Thread { thread, site, kind });
+            }
+            let number = thread.0;
             self.running = Some(number);
             self.steps += 1;
             self.clock.step();
-            let member = self.members[number as usize].as_mut().expect("it is ready");
+            match op {
+                Some(op) => self.fingerprint.add_event(&Event { thread, site, op }),
+                None => self
+                    .fingerprint
+                    .add(u64::from(thread.0) << 32 | u64::from(site.0)),
+            }
+            let member = self.members[thread.index()].as_mut().expect("it is ready");
             member.standing = Standing::Running;
-            self.fingerprint
-                .step(number, member.op.as_ref(), member.site, member.timed_out);
             return match number == me {
                 true => Next::Same,
                 false => Next::Other(member.baton),
             };
         }
+    }
+
+    /// Keeps what the strategy has just brought about, while both are there.
+    fn note_meetings(&mut self) {
+        let strategy = self.chooser.strategy();
+        let meetings = strategy.meetings();
+        let new: Vec<Meeting> = meetings[self.seen_meetings.min(meetings.len())..].to_vec();
+        self.seen_meetings = meetings.len();
+        for meeting in new {
+            let context = |pending: Pending| {
+                let member = self.members[pending.thread.index()].as_ref();
+                member.map_or(Context::UNKNOWN, |member| member.context)
+            };
+            self.met.push(Met {
+                meeting,
+                postponed: context(meeting.postponed),
+                arrived: context(meeting.arrived),
+            });
+        }
+    }
+
+    /// The first point at which a replay has left its schedule, in words.
+    pub(super) fn divergence(&self) -> Option<String> {
+        match &self.chooser {
+            Chooser::Oracle(_) => None,
+            Chooser::Replay(replay) => replay.divergence().map(ToString::to_string),
+        }
+    }
+
+    /// A thread waits for others without being blocked.
+    pub(super) fn yields(&mut self, number: u32) {
+        self.chooser.strategy().yields(ThreadId(number));
     }
 
     fn standing(&self, standing: Standing) -> impl Iterator<Item = &Member> {
@@ -435,7 +503,13 @@ impl Roster {
                 [] => break,
                 [only] => only.0,
                 _ if most == usize::MAX => candidates[0].0,
-                _ => candidates[self.strategy.pick_waiter(&candidates)].0,
+                _ => {
+                    let woken = candidates[self.chooser.strategy().pick_waiter(&candidates)];
+                    if let Some(choices) = &mut self.choices {
+                        choices.push(Choice::Waiter(woken));
+                    }
+                    woken.0
+                }
             };
             self.waiting.retain(|&other| other != number);
             if let Some(member) = self.member(number) {

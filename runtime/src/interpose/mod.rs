@@ -45,7 +45,7 @@ use crate::access::Access;
 use crate::control::Turn;
 use crate::thread::{self, Visit};
 use crate::tls::hot;
-use crate::{detector, options, sync};
+use crate::{control, detector, options, sync};
 
 pub(crate) use racehound_detect::AccessKind;
 
@@ -146,6 +146,11 @@ impl Call {
         // The real function is the one to fail over such a pointer.
         if size == 0 || address == 0 || self.ignored {
             return;
+        }
+        if control::is_watching()
+            && let Some(turn) = self.turn()
+        {
+            turn.access(address, size, kind.is_write());
         }
         let _errno = Errno::keep();
         let access = Access {

@@ -9,12 +9,17 @@ use crate::{options, real, registry};
 
 /// What finds circles in the order of locks.
 const LOCK_ORDER: &str = "lock-order";
+/// What makes races happen.
+const RACEFUZZER: &str = "racefuzzer";
 /// What finds all that a detector has no part in.
 const RUNTIME: &str = "runtime";
 
-/// How certain reports of this kind are.
-pub(crate) fn status(kind: Kind) -> Status {
-    let precise = match kind.family() {
+/// How certain a report is.
+pub(crate) fn status(report: &Report) -> Status {
+    if report.confirmed {
+        return Status::Confirmed;
+    }
+    let precise = match report.kind.family() {
         // Locks were taken in a circle, but nobody got stuck.
         contract::Kind::Deadlock => false,
         contract::Kind::Race => {
@@ -32,6 +37,7 @@ pub(crate) fn status(kind: Kind) -> Status {
 /// The report, without a number; that is given by who has all of them.
 pub(crate) fn finding(report: &Report) -> Finding {
     let found_by = match report.kind.family() {
+        _ if report.confirmed => RACEFUZZER,
         contract::Kind::Race => options::get().detector.as_str(),
         contract::Kind::Deadlock => LOCK_ORDER,
         _ => RUNTIME,
@@ -44,7 +50,7 @@ pub(crate) fn finding(report: &Report) -> Finding {
         id: String::new(),
         kind: report.kind.family(),
         detail: report.kind.detail().map(str::to_owned),
-        status: status(report.kind),
+        status: status(report),
         harm: None,
         location: location(report),
         locations: 1,

@@ -190,6 +190,8 @@ pub(crate) struct Report {
     pub(crate) count: usize,
     /// The signal whose handler it is about.
     pub(crate) signal: Option<i32>,
+    /// It was made to happen.
+    pub(crate) confirmed: bool,
     /// Where a thread slept before, which looks like synchronisation.
     pub(crate) slept: Option<Vec<Line>>,
 }
@@ -208,6 +210,7 @@ impl Report {
             thread: None,
             count: 1,
             signal: None,
+            confirmed: false,
             slept: None,
         }
     }
@@ -465,7 +468,7 @@ impl Reporter {
             self.add_makers(&mut report);
         }
         REPORTED.fetch_add(1, Ordering::Relaxed);
-        if options.fail_on.includes(finding::status(report.kind)) {
+        if options.fail_on.includes(finding::status(&report)) {
             FAILED.store(true, Ordering::Relaxed);
         }
         publish(&report);
@@ -586,6 +589,43 @@ pub(crate) fn race(thread: &mut Thread, race: Race) {
         let slept = thread.slept_since(race.before.0);
         report.slept = slept.map(|context| reporter.stack(context));
     }
+    reporter.tell(report);
+}
+
+/// A thread about to make an access.
+pub(crate) struct Stand {
+    pub(crate) thread: u32,
+    pub(crate) kind: AccessKind,
+    pub(crate) address: usize,
+    pub(crate) size: usize,
+    pub(crate) context: Context,
+}
+
+/// Reports a race that was made to happen: two threads stood at their accesses
+/// together.
+#[cold]
+pub(crate) fn meeting(later: &Stand, earlier: &Stand) {
+    let _errno = Errno::keep();
+    let mut reporter = Reporting::begin();
+    let pair = (1, later.context, earlier.context);
+    if !reporter.told.insert(pair) {
+        return;
+    }
+    let mut report = Report::new(Kind::Race);
+    report.confirmed = true;
+    for stand in [later, earlier] {
+        let held = registry::held_by(stand.thread);
+        report.accesses.push(Access {
+            thread: stand.thread,
+            kind: stand.kind,
+            address: stand.address,
+            size: stand.size,
+            locks: held,
+            stack: reporter.stack(stand.context),
+            places: stand.context.places().collect(),
+        });
+    }
+    report.location = Some(reporter.location(later.address.max(earlier.address)));
     reporter.tell(report);
 }
 

@@ -36,6 +36,12 @@ fn write_report(out: &mut String, report: &Report) -> std::fmt::Result {
     if report.kind == Kind::Deadlock {
         circle(out, report)?;
     }
+    if report.confirmed {
+        writeln!(
+            out,
+            "  Confirmed: both threads stood at these accesses together."
+        )?;
+    }
     for (i, stack) in report.stacks.iter().enumerate() {
         if let Some(signal) = report.signal {
             writeln!(out, "  Signal {signal} handler invoked at:")?;

@@ -1,0 +1,49 @@
+//! How an execution is to be scheduled, put together from the command line.
+
+use racehound_schedule::Plan;
+
+use crate::args::Run;
+use crate::error::Error;
+
+/// The plan; none if the system schedules and nobody interferes.
+pub(crate) fn of(args: &Run) -> Result<Option<Plan>, Error> {
+    let Some(schedule) = &args.schedule else {
+        return match args.pair.is_empty() {
+            true => Ok(None),
+            false => Err(Error::Wish(
+                "--pair is for --schedule racefuzzer, which was not given".to_owned(),
+            )),
+        };
+    };
+    let (name, settings) = schedule.split_once(':').unwrap_or((schedule, ""));
+    let given = settings.split(',').filter(|setting| !setting.is_empty());
+    let mut settings: Vec<String> = given.map(str::to_owned).collect();
+    settings.extend(args.seed.map(|seed| format!("seed={seed}")));
+    settings.extend(args.pair.iter().map(|pair| format!("pair={pair}")));
+    let text = match settings.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name}:{}", settings.join(",")),
+    };
+    match text.parse() {
+        Ok(Plan::Free) => Ok(None),
+        Ok(Plan::ConTest(_)) => Err(Error::Wish(
+            "--schedule contest: delays are not there yet; use random or pct".to_owned(),
+        )),
+        Ok(plan) => Ok(Some(plan)),
+        Err(error) => Err(Error::Wish(format!("--schedule {text}: {error}"))),
+    }
+}
+
+/// The detector that goes with it.
+pub(crate) fn detector(args: &Run, plan: Option<&Plan>) -> Result<String, Error> {
+    let fuzzes = matches!(plan, Some(Plan::RaceFuzzer { .. }));
+    match args.detector.as_deref() {
+        Some(detector) if fuzzes && detector != "none" => Err(Error::Wish(format!(
+            "--detector {detector}: --schedule racefuzzer looks at the pair only, so there is \
+             nothing for a detector to see"
+        ))),
+        Some(detector) => Ok(detector.to_owned()),
+        None if fuzzes => Ok("none".to_owned()),
+        None => Ok("fasttrack".to_owned()),
+    }
+}

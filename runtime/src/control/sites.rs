@@ -1,0 +1,161 @@
+//! Places of the program, as strategies and schedules know them.
+//!
+//! Within an execution a place has a number. The first numbers are those of the
+//! places that the strategy watches, which users name by file and line or by
+//! module and offset, and which may be many instructions each; all others come in
+//! the order in which they are met. From one execution to the next a place is
+//! known by its module and its offset there.
+
+use racehound_schedule::Naming;
+use racehound_trace::{SiteId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use crate::registry;
+use crate::report::{Line, Reporting};
+use crate::spin::Locked;
+
+static SITES: Locked<Option<Sites>> = Locked::new(None);
+
+#[derive(Default)]
+struct Sites {
+    /// What users call the places that are watched.
+    watched: Vec<String>,
+    known: FxHashMap<usize, SiteId>,
+    /// The first place met of each number, behind those that are watched.
+    places: Vec<usize>,
+}
+
+fn with<R>(use_them: impl FnOnce(&mut Sites) -> R) -> R {
+    use_them(SITES.lock().get_or_insert_default())
+}
+
+/// The number of a place that is to be watched. Before any other is met.
+pub(super) fn watch(name: &str) -> SiteId {
+    with(|sites| {
+        let known = sites.watched.iter().position(|other| other == name);
+        let index = known.unwrap_or_else(|| {
+            sites.watched.push(name.to_owned());
+            sites.watched.len() - 1
+        });
+        SiteId::from_index(index)
+    })
+}
+
+/// The number of a place: of a return address in the program.
+pub(super) fn site(place: usize) -> SiteId {
+    let (known, watched) = with(|sites| {
+        let known = sites.known.get(&place).copied();
+        (known, known.is_none().then(|| sites.watched.clone()))
+    });
+    if let Some(site) = known {
+        return site;
+    }
+    // Not with the lock held: it takes a look at the program's files.
+    let watched = watched.unwrap_or_default();
+    let found = match watched.is_empty() || place == 0 {
+        true => None,
+        false => {
+            let line = Reporting::begin().symbols.lines(place).into_iter().next();
+            line.and_then(|line| watched.iter().position(|name| is_at(&line, name)))
+        }
+    };
+    with(|sites| {
+        let next = SiteId::from_index(sites.watched.len() + sites.places.len());
+        let site = *sites
+            .known
+            .entry(place)
+            .or_insert_with(|| found.map_or(next, SiteId::from_index));
+        if site == next {
+            sites.places.push(place);
+        }
+        site
+    })
+}
+
+/// The names of the places that are watched.
+pub(super) fn watched() -> Vec<String> {
+    with(|sites| sites.watched.clone())
+}
+
+/// Whether a place is one of those that are watched.
+pub(super) fn is_watched(site: SiteId) -> bool {
+    with(|sites| site.index() < sites.watched.len())
+}
+
+/// Whether there are such.
+pub(super) fn any_watched() -> bool {
+    with(|sites| !sites.watched.is_empty())
+}
+
+/// Whether a line is what a user calls by that name: `bank.c:12`, with as much of
+/// the path as is needed, or `bank+0x11d0`.
+fn is_at(line: &Line, name: &str) -> bool {
+    if let Some((module, offset)) = name.rsplit_once("+0x") {
+        let same_offset = usize::from_str_radix(offset, 16) == Ok(line.offset);
+        return same_offset && line.module.as_deref() == Some(module);
+    }
+    let Some((file, number)) = name.rsplit_once(':') else {
+        return false;
+    };
+    let same_file = line.file.as_deref().is_some_and(|path| {
+        let before = path.strip_suffix(file.trim_start_matches("./"));
+        before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    });
+    same_file && number.parse() == Ok(line.line)
+}
+
+/// What threads and places are called beyond this execution.
+pub(super) struct Names;
+
+impl Naming for Names {
+    fn thread(&self, thread: ThreadId) -> String {
+        registry::info(thread.0).map_or_else(|| "?".to_owned(), |info| info.path)
+    }
+
+    fn site(&self, site: SiteId) -> String {
+        let place = with(|sites| match sites.watched.get(site.index()) {
+            Some(name) => Err(name.clone()),
+            None => Ok(sites
+                .places
+                .get(site.index() - sites.watched.len())
+                .copied()),
+        });
+        let place = match place {
+            Err(name) => return name,
+            Ok(place) => place.unwrap_or(0),
+        };
+        match Reporting::begin().symbols.module_name(place) {
+            // The call is before the address it returns to.
+            Some((module, offset)) => format!("{module}+{:#x}", offset - 1),
+            None => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_name_places_as_they_see_them() {
+        let line = Line {
+            file: Some("/home/ann/bank/src/bank.c".to_owned()),
+            line: 12,
+            module: Some("bank".to_owned()),
+            offset: 0x11d0,
+            ..Line::default()
+        };
+        for name in ["bank.c:12", "src/bank.c:12", "./bank.c:12", "bank+0x11d0"] {
+            assert!(is_at(&line, name), "{name}");
+        }
+        for name in [
+            "bank.c:13",
+            "ank.c:12",
+            "bank.c",
+            "libbank.so+0x11d0",
+            "bank+0x11d1",
+        ] {
+            assert!(!is_at(&line, name), "{name}");
+        }
+    }
+}
