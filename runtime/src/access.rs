@@ -15,7 +15,7 @@ use crate::readers;
 use crate::report;
 use crate::rule::Rule;
 use crate::shadow::{self, Group, Half, Word};
-use crate::stamp::{self, Stamp};
+use crate::stamp::Stamp;
 use crate::sweep;
 use crate::thread::{Thread, Visit};
 

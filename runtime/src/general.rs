@@ -118,9 +118,11 @@ pub(crate) fn atomically<T>(
 ) -> T {
     let guard = detector();
     let (value, op) = operation(thread);
-    collect(thread, context, op);
-    thread.collected.epoch += 1;
-    hand_over_to(guard, thread);
+    if is_listening() {
+        collect(thread, context, op);
+        thread.collected.epoch += 1;
+        hand_over_to(guard, thread);
+    }
     value
 }
 

@@ -73,6 +73,7 @@ mod shadow;
 mod shadow_range;
 mod signals;
 mod spin;
+mod spool;
 mod stack;
 mod stamp;
 mod start;

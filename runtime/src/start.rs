@@ -71,7 +71,7 @@ fn off() {
 
 /// Makes the hot entry points note all accesses for the trace.
 fn note_accesses() {
-    let checked = options::get().detector != "none";
+    let checked = options::get().reports();
     for twins in entry::accesses() {
         let to = match checked {
             true => twins.recorded,

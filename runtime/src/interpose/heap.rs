@@ -33,13 +33,14 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     let context = thread.context_of(visit.hot(), call.place);
     let whose = thread.context_in(context, blocks::place_of(thread.number));
     blocks::insert(block as usize, size, whose);
-    if thread.ignore != 0 || call.ignored || size >= MARKED {
-        shadow_range::forget(thread, block as usize, size);
-    } else {
+    let marked = thread.ignore == 0 && !call.ignored && size < MARKED;
+    if marked {
         let stamp = thread.stamp(visit.hot(), call.place);
         shadow_range::written(thread, block as usize, size, stamp);
+    } else {
+        shadow_range::forget(thread, block as usize, size);
     }
-    record::alloc(thread, block as usize, size, size < MARKED, call.place);
+    record::alloc(thread, block as usize, size, marked, call.place);
     drop(visit);
     sanitizer::allocated(block, size);
 }
