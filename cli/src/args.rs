@@ -59,7 +59,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "NAME", default_value = "fasttrack", value_parser = live_detector)]
     pub(crate) detector: String,
 
-    /// Write a trace of the execution, for 'racehound analyze'
+    /// Write a trace of the execution, for 'racehound analyze'. Processes that the program
+    /// starts write theirs to FILE.PID
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 
