@@ -189,11 +189,17 @@ pub(crate) fn alloc(thread: &mut Thread, address: usize, size: usize, written: b
     if size == 0 {
         return;
     }
-    let (loc, size) = extent(address, size);
-    takes(thread, place, Op::Alloc { loc, size });
+    let (loc, length) = extent(address, size);
+    takes(thread, place, Op::Alloc { loc, size: length });
     if written {
-        takes(thread, place, Op::Write { loc, size });
+        self::written(thread, address, size, place);
     }
+}
+
+/// Memory counts as written by the thread; detectors with shadow words know.
+pub(crate) fn written(thread: &mut Thread, address: usize, size: usize, place: usize) {
+    let (loc, size) = extent(address, size);
+    takes(thread, place, Op::Write { loc, size });
 }
 
 /// A block is about to be freed: somebody else may get it then.
