@@ -16,6 +16,7 @@ use racehound_trace::{Event, Loc, Op, SiteId, Space, ThreadId};
 use crate::access::Access;
 use crate::context::Context;
 use crate::detector::Engine;
+use crate::interpose::Errno;
 use crate::thread::{Thread, Visit};
 use crate::{options, report};
 
@@ -75,6 +76,7 @@ pub(crate) fn finish() {
 
 /// Hands a thread's events over, and reports what they led to.
 pub(crate) fn hand_over(thread: &mut Thread) {
+    let _errno = Errno::keep();
     let guard = detector();
     hand_over_to(guard, thread);
 }
@@ -121,6 +123,7 @@ pub(crate) fn atomically<T>(
     context: Context,
     operation: impl FnOnce(&mut Thread) -> (T, Op),
 ) -> T {
+    let _errno = Errno::keep();
     let guard = detector();
     let (value, op) = operation(thread);
     if is_listening() {

@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::sweep::Pause;
 use crate::tape::{self, Recorder};
 use crate::thread::{Thread, Visit};
+use crate::tls::hot;
 use crate::{general, registry};
 
 /// Begins to listen, as far as the options want that.
@@ -29,12 +30,20 @@ pub(crate) fn is_active() -> bool {
     general::is_listening() || tape::is_recording()
 }
 
+/// The context of `place` in the current call, or of the call itself.
+fn context(thread: &mut Thread, place: usize) -> Context {
+    match place {
+        0 => thread.context(0),
+        place => thread.context_of(hot(), place),
+    }
+}
+
 /// Tells of an event that takes something, or nothing.
 fn takes(thread: &mut Thread, place: usize, op: Op) {
     if !is_active() {
         return;
     }
-    let context = thread.context(place);
+    let context = context(thread, place);
     if general::is_listening() {
         general::takes(thread, context, op);
     }
@@ -49,7 +58,7 @@ fn gives(thread: &mut Thread, place: usize, op: Op) {
     if !is_active() {
         return;
     }
-    let context = thread.context(place);
+    let context = context(thread, place);
     if general::is_listening() {
         general::gives(thread, context, op);
     }
@@ -94,7 +103,7 @@ pub(crate) fn atomic_op((address, size): (usize, usize), op: AtomicOp, order: Me
 /// else can have one at the same location.
 pub(crate) fn atomic(thread: &mut Thread, place: usize, op: Op) {
     if tape::is_recording() && thread.ignore == 0 && thread.ignore_sync == 0 {
-        let context = thread.context(place);
+        let context = context(thread, place);
         thread.settle_log();
         thread.recorder.event(thread.number, context, &op);
         thread.recorder.add();

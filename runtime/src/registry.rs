@@ -506,7 +506,8 @@ pub(crate) fn any_busy(me: usize) -> bool {
     let blocks = all.threads.iter().rev().map(|info| info.hot);
     blocks.filter(|&hot| hot != 0 && hot != me).any(|hot| {
         // SAFETY: the thread has not ended, and cannot while we hold the lock.
-        unsafe { (&raw const (*(hot as *const Hot)).busy).read_volatile() != 0 }
+        let busy = unsafe { (&raw const (*(hot as *const Hot)).busy).read_volatile() };
+        busy & !Hot::ASIDE != 0
     })
 }
 

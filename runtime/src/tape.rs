@@ -211,6 +211,18 @@ struct Pending {
 impl Pending {
     const KNOWN: usize = 512;
 
+    #[cold]
+    #[inline(never)]
+    fn new(thread: u32) -> Box<Self> {
+        Box::new(Self {
+            strand: Strand::new(ThreadId(thread)),
+            known: [None; Self::KNOWN],
+            meanings: 0,
+            thread,
+            syncs: 0,
+        })
+    }
+
     #[inline(always)]
     fn site(&mut self, spot: Spot) -> SiteId {
         let number = match spot {
@@ -240,13 +252,11 @@ impl Pending {
         site
     }
 
-    /// Forgets what was known of places, if that may not be true any more.
-    fn keep_up(&mut self) {
-        let meanings = MEANINGS.load(Ordering::Relaxed);
-        if self.meanings != meanings {
-            self.meanings = meanings;
-            self.known = [None; Self::KNOWN];
-        }
+    /// Forgets what was known of places, which may not be true any more.
+    #[cold]
+    fn forget_places(&mut self, meanings: u32) {
+        self.meanings = meanings;
+        self.known.fill(None);
     }
 
     /// The tables must have what the operation refers to.
@@ -273,17 +283,13 @@ impl Pending {
 }
 
 impl Recorder {
+    #[inline]
     fn pending(&mut self, thread: u32) -> &mut Pending {
-        let pending = self.0.get_or_insert_with(|| {
-            Box::new(Pending {
-                strand: Strand::new(ThreadId(thread)),
-                known: [None; Pending::KNOWN],
-                meanings: 0,
-                thread,
-                syncs: 0,
-            })
-        });
-        pending.keep_up();
+        let pending = self.0.get_or_insert_with(|| Pending::new(thread));
+        let meanings = MEANINGS.load(Ordering::Relaxed);
+        if pending.meanings != meanings {
+            pending.forget_places(meanings);
+        }
         pending
     }
 

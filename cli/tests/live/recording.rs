@@ -785,6 +785,88 @@ int main(void) {
     }
 }
 
+/// The C library gives stacks back while threads are made and the process is
+/// copied, and signals come all the time: nobody waits for ever.
+#[test]
+fn threads_come_and_go_while_others_fork() {
+    let shop = Workshop::new();
+    let program = r#"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define THREADS 32
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+volatile long count, alarms, in_child;
+
+static void handle(int signal) { (void)signal; __atomic_fetch_add(&alarms, 1, 5); }
+
+static void *come_and_go(void *unused) {
+    pthread_mutex_lock(&lock);
+    count = count + 1;
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+
+static void *work(void *failed) {
+    for (int round = 0; round < 60; round++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, come_and_go, NULL);
+        if (round % 2)
+            pthread_join(thread, NULL);
+        else
+            pthread_detach(thread);
+        if (round % 30 == 0) {
+            pid_t child = fork();
+            if (child == 0) {
+                in_child = 1;
+                _exit(0);
+            }
+            int status = 1;
+            while (waitpid(child, &status, 0) != child) {}
+            if (status != 0)
+                return failed;
+        }
+    }
+    return NULL;
+}
+
+int main(void) {
+    struct itimerval often = {{0, 10000}, {0, 10000}};
+    signal(SIGALRM, handle);
+    setitimer(ITIMER_REAL, &often, NULL);
+    pthread_t threads[THREADS];
+    int failed = 0;
+    for (int n = 0; n < THREADS; n++)
+        pthread_create(&threads[n], NULL, work, &failed);
+    for (int n = 0; n < THREADS; n++) {
+        void *result;
+        pthread_join(threads[n], &result);
+        failed |= result != NULL;
+    }
+    return failed ? 1 : 7;
+}
+"#;
+    shop.write("program.c", program);
+    shop.cc(&["-g", "-O1", "program.c", "-o", "program"]);
+    for detector in ["fasttrack", "none", "djit"] {
+        let options = ["--detector", detector, "--fail-on", "observed"];
+        let output = record(&shop, &options, &[]);
+        assert_eq!(output.status.code(), Some(7), "{detector}: {output:?}");
+        assert!(!Recorded::read(&shop.path("trace.rht")).cut_short);
+        let others = others(&shop);
+        assert_eq!(others.len(), 64);
+        for child in others {
+            let recorded = Recorded::read(&child);
+            assert!(!recorded.cut_short);
+            assert_eq!(recorded.total(|_| true, Kind::Write), 1);
+            fs::remove_file(child).unwrap();
+        }
+    }
+}
+
 /// A plugin is unloaded and another one comes to lie where it was: places are
 /// called what they were then.
 #[test]
