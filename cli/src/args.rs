@@ -80,7 +80,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE", requires = "schedule")]
     pub(crate) schedule_out: Option<PathBuf>,
 
-    /// Write a trace of the execution, for 'racehound analyze'
+    /// Write a trace of the execution, for 'racehound analyze'. Processes that the program
+    /// starts write theirs to FILE.PID
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 

@@ -16,13 +16,25 @@ unsafe extern "C" {
         argument: *mut libc::c_void,
         module: *mut libc::c_void,
     ) -> libc::c_int;
+    fn __cxa_at_quick_exit(
+        handler: extern "C" fn(*mut libc::c_void),
+        module: *mut libc::c_void,
+    ) -> libc::c_int;
 }
 
 /// Asks to be told when the process ends; after everything of the program's,
 /// because we ask first.
 pub(crate) fn prepare() {
-    // SAFETY: the handler stays.
-    unsafe { __cxa_atexit(at_exit, std::ptr::null_mut(), std::ptr::null_mut()) };
+    // SAFETY: the handlers stay.
+    unsafe {
+        __cxa_atexit(at_exit, std::ptr::null_mut(), std::ptr::null_mut());
+        __cxa_at_quick_exit(at_quick_exit, std::ptr::null_mut());
+    }
+}
+
+/// The process ends without ceremony.
+extern "C" fn at_quick_exit(_argument: *mut libc::c_void) {
+    record::finish();
 }
 
 extern "C" fn at_exit(_argument: *mut libc::c_void) {

@@ -79,9 +79,9 @@ pub(crate) extern "C" fn in_parent() {
 /// It has, and this is the copy.
 pub(crate) extern "C" fn in_child() {
     if let Some((pause, visit)) = resume() {
-        registry::only_me(visit.thread());
+        let gone = registry::only_me(visit.thread());
         report::reset_count();
-        record::in_child();
+        record::in_child(visit.thread(), &gone);
         resident::open_again();
         control::in_child();
         drop(pause);

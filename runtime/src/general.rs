@@ -16,6 +16,7 @@ use racehound_trace::{Event, Loc, Op, SiteId, Space, ThreadId};
 use crate::access::Access;
 use crate::context::Context;
 use crate::detector::Engine;
+use crate::interpose::Errno;
 use crate::thread::{Thread, Visit};
 use crate::{options, report};
 
@@ -25,6 +26,8 @@ const BATCH: usize = 1024;
 const FILTER: usize = 1 << 13;
 
 static LISTENING: AtomicBool = AtomicBool::new(false);
+/// Whether an access says nothing new if the thread had the same in this epoch.
+static FILTERING: AtomicBool = AtomicBool::new(false);
 static DETECTOR: Mutex<Option<Incremental>> = Mutex::new(None);
 
 /// What a thread has collected. Sites of events are contexts here.
@@ -60,6 +63,9 @@ pub(crate) fn init() {
         ..Options::default()
     };
     *detector() = Some(Incremental::new(which, Space::Addresses, &wanted));
+    // The others ask who accessed a location last: to them it does.
+    let by_epochs = matches!(which, Which::Djit | Which::Hybrid);
+    FILTERING.store(by_epochs, Ordering::Relaxed);
     LISTENING.store(true, Ordering::Relaxed);
 }
 
@@ -70,6 +76,7 @@ pub(crate) fn finish() {
 
 /// Hands a thread's events over, and reports what they led to.
 pub(crate) fn hand_over(thread: &mut Thread) {
+    let _errno = Errno::keep();
     let guard = detector();
     hand_over_to(guard, thread);
 }
@@ -116,15 +123,18 @@ pub(crate) fn atomically<T>(
     context: Context,
     operation: impl FnOnce(&mut Thread) -> (T, Op),
 ) -> T {
+    let _errno = Errno::keep();
     let guard = detector();
     let (value, op) = operation(thread);
-    collect(thread, context, op);
-    thread.collected.epoch += 1;
-    hand_over_to(guard, thread);
+    if is_listening() {
+        collect(thread, context, op);
+        thread.collected.epoch += 1;
+        hand_over_to(guard, thread);
+    }
     value
 }
 
-/// Notes an access, unless the same was noted in this epoch.
+/// Notes an access, unless it says nothing new.
 fn access(address: usize, size: usize, write: bool, place: usize) {
     let visit = Visit::begin();
     let thread = visit.thread();
@@ -132,25 +142,30 @@ fn access(address: usize, size: usize, write: bool, place: usize) {
         return;
     }
     let context = thread.context_of(visit.hot(), place);
-    if thread.collected.filter.is_empty() {
-        thread.collected.filter = vec![0; FILTER];
-    }
-    let mark =
-        (address as u64 ^ u64::from(context.0) << 40 ^ size as u64 ^ thread.collected.epoch << 20)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            | u64::from(write) << 1
-            | 1;
-    let slot = (mark >> 40) as usize % FILTER;
-    if thread.collected.filter[slot] == mark {
+    let mark = address as u64 ^ u64::from(context.0) << 40 ^ size as u64;
+    if FILTERING.load(Ordering::Relaxed) && thread.collected.has_noted(mark, write) {
         return;
     }
-    thread.collected.filter[slot] = mark;
     let (loc, size) = (Loc(address as u64), size.min(u32::MAX as usize) as u32);
     let op = match write {
         true => Op::Write { loc, size },
         false => Op::Read { loc, size },
     };
     takes(thread, context, op);
+}
+
+impl Collected {
+    /// Whether the same access was noted in this epoch; it is from now on.
+    fn has_noted(&mut self, access: u64, write: bool) -> bool {
+        if self.filter.is_empty() {
+            self.filter = vec![0; FILTER];
+        }
+        let mark = (access ^ self.epoch << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            | u64::from(write) << 1
+            | 1;
+        let slot = (mark >> 40) as usize % FILTER;
+        std::mem::replace(&mut self.filter[slot], mark) == mark
+    }
 }
 
 extern "C" fn slow<const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {

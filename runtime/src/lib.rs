@@ -76,6 +76,7 @@ mod shadow;
 mod shadow_range;
 mod signals;
 mod spin;
+mod spool;
 mod stack;
 mod stamp;
 mod start;

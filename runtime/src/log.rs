@@ -75,6 +75,11 @@ impl Log {
     pub(crate) fn drain(&mut self, hot: *mut Hot, thread: u32, recorder: &mut Recorder) {
         // SAFETY: our own block.
         let cursor = unsafe { std::mem::replace(&mut (*hot).log, self.start()) };
+        self.tell(cursor, thread, recorder);
+    }
+
+    /// Makes the entries up to a cursor events.
+    pub(crate) fn tell(&self, cursor: usize, thread: u32, recorder: &mut Recorder) {
         let Some((end, page)) = self.index(cursor).zip(self.page.as_deref()) else {
             return;
         };

@@ -246,6 +246,11 @@ pub(crate) fn get() -> &'static Parsed {
 }
 
 impl Parsed {
+    /// Whether the user wants to hear of bugs; else a trace is all there is to be.
+    pub(crate) fn reports(&self) -> bool {
+        self.detector != "none"
+    }
+
     /// Which operations order threads for the detector.
     pub(crate) fn order(&self) -> Order {
         match self.engine {

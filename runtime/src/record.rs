@@ -4,13 +4,19 @@
 //! What one gives away is told before others can take it, and what one takes is
 //! told after it was taken; see [`general`] and [`tape`] for what they make of it.
 
+use std::time::Duration;
+
 use racehound_detect::AccessKind;
 use racehound_detect::order::AtomicOp;
 use racehound_trace::{Loc, MemoryOrder, Mode, Op, SyncId, ThreadId};
 
 use crate::access::Access;
+use crate::context::Context;
+use crate::sweep::Pause;
+use crate::tape::{self, Recorder};
 use crate::thread::{Thread, Visit};
-use crate::{general, tape};
+use crate::tls::hot;
+use crate::{general, registry};
 
 /// Begins to listen, as far as the options want that.
 pub(crate) fn init() {
@@ -24,12 +30,20 @@ pub(crate) fn is_active() -> bool {
     general::is_listening() || tape::is_recording()
 }
 
+/// The context of `place` in the current call, or of the call itself.
+fn context(thread: &mut Thread, place: usize) -> Context {
+    match place {
+        0 => thread.context(0),
+        place => thread.context_of(hot(), place),
+    }
+}
+
 /// Tells of an event that takes something, or nothing.
 fn takes(thread: &mut Thread, place: usize, op: Op) {
     if !is_active() {
         return;
     }
-    let context = thread.context(place);
+    let context = context(thread, place);
     if general::is_listening() {
         general::takes(thread, context, op);
     }
@@ -44,7 +58,7 @@ fn gives(thread: &mut Thread, place: usize, op: Op) {
     if !is_active() {
         return;
     }
-    let context = thread.context(place);
+    let context = context(thread, place);
     if general::is_listening() {
         general::gives(thread, context, op);
     }
@@ -89,7 +103,7 @@ pub(crate) fn atomic_op((address, size): (usize, usize), op: AtomicOp, order: Me
 /// else can have one at the same location.
 pub(crate) fn atomic(thread: &mut Thread, place: usize, op: Op) {
     if tape::is_recording() && thread.ignore == 0 && thread.ignore_sync == 0 {
-        let context = thread.context(place);
+        let context = context(thread, place);
         thread.settle_log();
         thread.recorder.event(thread.number, context, &op);
         thread.recorder.add();
@@ -184,11 +198,17 @@ pub(crate) fn alloc(thread: &mut Thread, address: usize, size: usize, written: b
     if size == 0 {
         return;
     }
-    let (loc, size) = extent(address, size);
-    takes(thread, place, Op::Alloc { loc, size });
+    let (loc, length) = extent(address, size);
+    takes(thread, place, Op::Alloc { loc, size: length });
     if written {
-        takes(thread, place, Op::Write { loc, size });
+        self::written(thread, address, size, place);
     }
+}
+
+/// Memory counts as written by the thread; detectors with shadow words know.
+pub(crate) fn written(thread: &mut Thread, address: usize, size: usize, place: usize) {
+    let (loc, size) = extent(address, size);
+    takes(thread, place, Op::Write { loc, size });
 }
 
 /// A block is about to be freed: somebody else may get it then.
@@ -213,14 +233,44 @@ pub(crate) fn forget(thread: &mut Thread, address: usize, size: usize) {
     }
 }
 
-/// The process ends: what is collected is told.
+/// The process ends: what is collected is told, for all threads.
 pub(crate) fn finish() {
-    if let Some(thread) = crate::thread::current() {
-        thread.settle_log();
-        end(thread);
+    if !is_active() {
+        return;
     }
+    let visit = Visit::begin();
+    let me = visit.thread();
+    // Whoever is in the runtime may wait for something that this thread has, if it
+    // is in the middle of a report. Then the trace is that of the others up to what
+    // they have told.
+    let pause = Pause::within(PATIENCE);
+    if pause.is_some() {
+        registry::peek_logs(visit.hot());
+        for other in registry::others(me) {
+            end(other);
+        }
+    }
+    me.settle_log();
+    end(me);
     general::finish();
     tape::finish();
+}
+
+/// How long the end of the process waits for others to leave the runtime.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The current thread's accesses so far are told, with what their places mean now.
+pub(crate) fn settle() {
+    if tape::is_recording() {
+        Visit::begin().thread().settle_log();
+    }
+}
+
+/// Places may get new meanings.
+pub(crate) fn forget_places() {
+    if tape::is_recording() {
+        tape::forget_places();
+    }
 }
 
 /// Before a fork everything is told.
@@ -230,7 +280,25 @@ pub(crate) fn before_fork(thread: &mut Thread) {
     tape::flush();
 }
 
-/// The child of a fork is not recorded.
-pub(crate) fn in_child() {
-    tape::in_child();
+/// In the child of a fork, what threads did that are not there is over for its
+/// detector; and it is recorded by itself, with the locks that it has got.
+pub(crate) fn in_child(thread: &mut Thread, gone: &[u32]) {
+    if general::is_listening() {
+        for &number in gone {
+            let child = ThreadId(number);
+            general::takes(thread, Context::ROOT, Op::Join { child });
+        }
+    }
+    if !tape::in_child() {
+        return;
+    }
+    for other in registry::others(thread) {
+        other.recorder = Recorder::default();
+    }
+    thread.recorder = Recorder::default();
+    for held in thread.held.all() {
+        let (lock, mode) = (held.hold.lock, held.hold.mode);
+        let op = Op::Acquire { lock, mode };
+        thread.recorder.event(thread.number, held.taken, &op);
+    }
 }

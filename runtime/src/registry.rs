@@ -406,21 +406,24 @@ pub(crate) fn name(number: u32, name: &str) {
 }
 
 /// In the child of a fork only the current thread goes on. What the others have
-/// done is over: nothing in this process can come before it or meet it.
-pub(crate) fn only_me(thread: &mut Thread) {
+/// done is over: nothing in this process can come before it or meet it. Who they
+/// were.
+pub(crate) fn only_me(thread: &mut Thread) -> Vec<u32> {
+    let mut gone = Vec::new();
     let mut all = all();
     for info in &mut all.threads {
         let goes_on = info.fiber || info.hot == hot() as usize;
         if info.number == thread.number || goes_on {
             continue;
         }
+        gone.push(info.number);
         if let Some(last) = &info.last {
             thread.synchronise(|sync, t| sync.join(t, last));
         }
         if !info.finished {
             // SAFETY: if it is there, it has stopped for good, outside of the runtime.
-            if let Some(gone) = unsafe { (info.thread as *mut Thread).as_mut() } {
-                let last = gone.up_to_now();
+            if let Some(stopped) = unsafe { (info.thread as *mut Thread).as_mut() } {
+                let last = stopped.up_to_now();
                 thread.synchronise(|sync, t| sync.join(t, last));
             }
             info.finished = true;
@@ -432,6 +435,7 @@ pub(crate) fn only_me(thread: &mut Thread) {
     FORKED.store(true, std::sync::atomic::Ordering::Relaxed);
     // SAFETY: asks who we are.
     all.threads[thread.number as usize].os_id = unsafe { libc::gettid() };
+    gone
 }
 
 /// What is known of a thread.
@@ -513,7 +517,8 @@ pub(crate) fn any_busy(me: usize) -> bool {
     let blocks = all.threads.iter().rev().map(|info| info.hot);
     blocks.filter(|&hot| hot != 0 && hot != me).any(|hot| {
         // SAFETY: the thread has not ended, and cannot while we hold the lock.
-        unsafe { (&raw const (*(hot as *const Hot)).busy).read_volatile() != 0 }
+        let busy = unsafe { (&raw const (*(hot as *const Hot)).busy).read_volatile() };
+        busy & !Hot::ASIDE != 0
     })
 }
 
@@ -535,6 +540,34 @@ pub(crate) fn each_thread(mut each: impl FnMut(&mut Thread)) {
         // touch it.
         each(unsafe { &mut *(info.thread as *mut Thread) });
     }
+}
+
+/// Tells what others than `me` have noted for the trace; nobody else is in the
+/// runtime. They go on, but what they note from now on is of no interest.
+pub(crate) fn peek_logs(me: *const Hot) {
+    let infos = |all: All| all.threads.iter().map(|info| info.hot).collect();
+    let blocks: Vec<usize> = infos(all());
+    for block in blocks.into_iter().map(|block| block as *const Hot) {
+        if block.is_null() || block == me {
+            continue;
+        }
+        // SAFETY: who has not ended has both, and is elsewhere.
+        if let Some(thread) = unsafe { (*block).thread.as_mut() } {
+            thread.peek_log(block);
+        }
+    }
+}
+
+/// All other threads, while nobody else is in the runtime: those who run do not
+/// touch what is theirs here, and none ends.
+pub(crate) fn others(me: &Thread) -> Vec<&'static mut Thread> {
+    let all = all();
+    let numbers = all.threads.iter().filter(|info| info.number != me.number);
+    let threads = numbers.map(|info| info.thread as *mut Thread);
+    // SAFETY: as above; they are there as long as they have not ended.
+    threads
+        .filter_map(|thread| unsafe { thread.as_mut() })
+        .collect()
 }
 
 /// What a thread that has ended knew then, if nobody has waited for it yet.

@@ -76,7 +76,7 @@ fn off() {
 
 /// Makes the hot entry points note all accesses for the trace.
 fn note_accesses() {
-    let checked = options::get().detector != "none";
+    let checked = options::get().reports();
     let noted = |twins: &Twins| match checked {
         true => twins.recorded,
         false => twins.unchecked,

@@ -7,9 +7,10 @@
 //! from here, by a barrier that the kernel runs on all processors.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::shadow::{self, Word};
-use crate::spin::{Spin, pause};
+use crate::spin::{self, Spin};
 use crate::stamp::{self, LEASES};
 use crate::thread::{PAUSED, Thread};
 use crate::tls::{Hot, hot};
@@ -56,7 +57,7 @@ pub(crate) fn wait(hot: *mut Hot) {
         loop {
             set_busy(hot, 0);
             while PAUSED.load(Ordering::Acquire) {
-                pause(&mut rounds);
+                spin::pause(&mut rounds);
             }
             set_busy(hot, busy);
             if !PAUSED.load(Ordering::Relaxed) {
@@ -81,17 +82,46 @@ impl Pause {
         while !TURN.try_lock() {
             wait(hot());
         }
+        let pause = Self::announce();
+        let mut rounds = 0;
+        while !pause.is_complete() {
+            spin::pause(&mut rounds);
+        }
+        pause
+    }
+
+    /// The same, unless it takes too long. The current thread stays in meanwhile.
+    pub(crate) fn within(patience: Duration) -> Option<Self> {
+        let begun = Instant::now();
+        let mut rounds = 0;
+        let mut until = |condition: &dyn Fn() -> bool| {
+            while !condition() {
+                if begun.elapsed() > patience {
+                    return None;
+                }
+                spin::pause(&mut rounds);
+            }
+            Some(())
+        };
+        until(&|| TURN.try_lock())?;
+        let pause = Self::announce();
+        until(&|| pause.is_complete())?;
+        Some(pause)
+    }
+
+    /// Nobody may come in any more. It is our turn.
+    fn announce() -> Self {
         PAUSED.store(true, Ordering::SeqCst);
         if !membarrier(MEMBARRIER_PRIVATE) {
             // An old kernel: every store that was on its way has arrived by then.
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        let me = hot() as usize;
-        let mut rounds = 0;
-        while registry::any_busy(me) {
-            pause(&mut rounds);
+            std::thread::sleep(Duration::from_millis(1));
         }
         Self
+    }
+
+    /// Whether everybody else is out.
+    fn is_complete(&self) -> bool {
+        !registry::any_busy(hot() as usize)
     }
 }
 

@@ -7,14 +7,19 @@
 //! acquisitions it led to, and accesses keep their place between. Atomic
 //! operations both give and take: they are added while their location is held.
 //!
+//! When the process ends, what other threads have not added yet is added for them.
 //! A process that is killed leaves a file without its last block and without what
 //! threads had not added yet. On a file that cannot be written further, the trace
 //! ends, which is said once; the program goes on.
 //!
-//! Who holds the tape waits for no lock under which others wait for the tape.
+//! # Locks
+//! The tape is asked for anywhere in the runtime, also with objects and cells held.
+//! Who holds it waits for nothing but the [registry]'s lock, the heap's and the
+//! disk; who holds those waits for nothing. In particular places are put into words
+//! before the tape is taken. Everybody who takes it is inside the runtime, so
+//! handlers of signals wait, and no process is copied meanwhile.
 
-use std::fs::File;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use racehound_trace::binary::{Strand, Writer};
@@ -23,10 +28,14 @@ use rustc_hash::FxHashMap;
 
 use crate::context::Context;
 use crate::interpose::Errno;
-use crate::{options, output, registry, report};
+use crate::report::{self, Line, symbols};
+use crate::spool::Spool;
+use crate::{options, output, registry};
 
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static TAPE: Mutex<Option<Tape>> = Mutex::new(None);
+/// How often places may have got new meanings, because modules were unloaded.
+static MEANINGS: AtomicU32 = AtomicU32::new(0);
 
 /// A thread adds its events when they are so many, or so many bytes.
 const MOST_EVENTS: usize = 1 << 15;
@@ -41,15 +50,20 @@ pub(crate) fn is_recording() -> bool {
 /// Begins to record, if the options say so.
 pub(crate) fn init() {
     let path = &options::get().record;
-    if path.is_empty() {
-        return;
+    if !path.is_empty() {
+        begin(|| Spool::begin(path), path);
     }
-    let writer = File::create(path)
-        .map_err(|error| error.to_string())
-        .and_then(|file| Writer::new(file, Space::Addresses).map_err(|error| error.to_string()));
-    match writer {
+}
+
+/// Begins a trace on a file.
+fn begin(file: impl FnOnce() -> std::io::Result<Spool>, path: &str) {
+    let new = |file| Writer::new(file, Space::Addresses).map_err(std::io::Error::other);
+    match file().and_then(new) {
         Ok(writer) => *tape() = Some(Tape::new(writer)),
-        Err(error) => crate::fatal(&format!("{path}: {error}; the trace cannot be written")),
+        Err(error) => {
+            let text = format!("racehound: {path}: {error}; the program is not recorded\n");
+            return output::write(&text);
+        }
     }
     RECORDING.store(true, Ordering::Relaxed);
 }
@@ -59,7 +73,7 @@ fn tape() -> MutexGuard<'static, Option<Tape>> {
 }
 
 struct Tape {
-    writer: Writer<File>,
+    writer: Writer<Spool>,
     tables: Tables,
     sites: FxHashMap<Spot, SiteId>,
     names: FxHashMap<String, NameId>,
@@ -74,7 +88,7 @@ enum Spot {
 }
 
 impl Tape {
-    fn new(writer: Writer<File>) -> Self {
+    fn new(writer: Writer<Spool>) -> Self {
         Self {
             writer,
             tables: Tables::default(),
@@ -112,34 +126,19 @@ impl Tape {
         id
     }
 
-    fn site(&mut self, spot: Spot) -> SiteId {
+    /// The site of a spot, given the source line there.
+    fn add_site(&mut self, spot: Spot, line: Option<Line>) -> SiteId {
+        // Somebody else may have added it meanwhile.
         if let Some(&site) = self.sites.get(&spot) {
             return site;
         }
-        let site = match spot {
-            Spot::Place(place) => self.new_site(place),
-            Spot::Context(context) => {
-                let mut places = context.places();
-                // A function of the C library is where the program calls it.
-                let mut place = places.next().unwrap_or(0) & !report::VPTR;
-                if crate::real::name_at(place).is_some() {
-                    place = places.next().unwrap_or(place);
-                }
-                self.site(Spot::Place(place))
-            }
-        };
+        let site = line.map_or_else(Site::default, |line| self.described(&line));
+        let site = self.tables.add_site(site);
         self.sites.insert(spot, site);
         site
     }
 
-    fn new_site(&mut self, place: usize) -> SiteId {
-        let lines = match place {
-            0 => Vec::new(),
-            place => report::Reporting::begin().symbols.lines(place),
-        };
-        let Some(line) = lines.into_iter().next() else {
-            return self.tables.add_site(Site::default());
-        };
+    fn described(&mut self, line: &Line) -> Site {
         let file = line.file.as_deref().map(|file| self.name(file));
         let module = match line.build_id.as_str() {
             "" => line.module.as_deref().map(|module| self.name(module)),
@@ -149,7 +148,7 @@ impl Tape {
             .function
             .as_deref()
             .map(|name| self.tables.add_function(name));
-        self.tables.add_site(Site {
+        Site {
             file,
             line: line.line,
             column: line.column,
@@ -157,7 +156,38 @@ impl Tape {
             module,
             offset: line.offset as u64,
             text: None,
-        })
+        }
+    }
+
+    fn add(&mut self, pending: &mut Pending) -> racehound_trace::Result<()> {
+        self.know_threads(pending.thread);
+        self.know_syncs(pending.syncs);
+        self.writer.append(&self.tables, &mut pending.strand)
+    }
+
+    fn path(&self) -> String {
+        self.writer.get_ref().path().display().to_string()
+    }
+}
+
+impl Spot {
+    /// The source line there. The tape is not held.
+    fn line(self) -> Option<Line> {
+        let place = match self {
+            Self::Place(place) => place,
+            Self::Context(context) => {
+                let mut places = context.places();
+                // A function of the C library is where the program calls it.
+                let place = places.next().unwrap_or(0);
+                match crate::real::name_at(place) {
+                    Some(_) => places.next().unwrap_or(place),
+                    None => place,
+                }
+            }
+        };
+        let place = place & !report::VPTR;
+        let lines = (place != 0).then(|| symbols::lines(place));
+        lines.into_iter().flatten().next()
     }
 }
 
@@ -170,6 +200,8 @@ struct Pending {
     strand: Strand,
     /// Sites of places where it was lately.
     known: [Option<(Spot, SiteId)>; Self::KNOWN],
+    /// What [`MEANINGS`] was then.
+    meanings: u32,
     /// The highest thread that the events are about, and how many synchronisation
     /// objects there must be.
     thread: u32,
@@ -178,6 +210,18 @@ struct Pending {
 
 impl Pending {
     const KNOWN: usize = 512;
+
+    #[cold]
+    #[inline(never)]
+    fn new(thread: u32) -> Box<Self> {
+        Box::new(Self {
+            strand: Strand::new(ThreadId(thread)),
+            known: [None; Self::KNOWN],
+            meanings: 0,
+            thread,
+            syncs: 0,
+        })
+    }
 
     #[inline(always)]
     fn site(&mut self, spot: Spot) -> SiteId {
@@ -194,9 +238,25 @@ impl Pending {
 
     #[cold]
     fn find_site(&mut self, spot: Spot, slot: usize) -> SiteId {
-        let site = tape().as_mut().map_or(SiteId(0), |tape| tape.site(spot));
+        let _errno = Errno::keep();
+        let known = tape()
+            .as_ref()
+            .and_then(|tape| tape.sites.get(&spot).copied());
+        let site = known.unwrap_or_else(|| {
+            let line = spot.line();
+            let mut guard = tape();
+            let tape = guard.as_mut();
+            tape.map_or(SiteId(0), |tape| tape.add_site(spot, line))
+        });
         self.known[slot] = Some((spot, site));
         site
+    }
+
+    /// Forgets what was known of places, which may not be true any more.
+    #[cold]
+    fn forget_places(&mut self, meanings: u32) {
+        self.meanings = meanings;
+        self.known.fill(None);
     }
 
     /// The tables must have what the operation refers to.
@@ -223,15 +283,14 @@ impl Pending {
 }
 
 impl Recorder {
+    #[inline]
     fn pending(&mut self, thread: u32) -> &mut Pending {
-        self.0.get_or_insert_with(|| {
-            Box::new(Pending {
-                strand: Strand::new(ThreadId(thread)),
-                known: [None; Pending::KNOWN],
-                thread,
-                syncs: 0,
-            })
-        })
+        let pending = self.0.get_or_insert_with(|| Pending::new(thread));
+        let meanings = MEANINGS.load(Ordering::Relaxed);
+        if pending.meanings != meanings {
+            pending.forget_places(meanings);
+        }
+        pending
     }
 
     /// Tells of accesses that the compiler has announced.
@@ -260,7 +319,7 @@ impl Recorder {
 
     /// Adds everything so far to the tape.
     pub(crate) fn add(&mut self) {
-        let Some(pending) = &mut self.0 else {
+        let Some(pending) = self.0.as_mut().filter(|p| p.strand.count() > 0) else {
             return;
         };
         let _errno = Errno::keep();
@@ -268,40 +327,67 @@ impl Recorder {
         let Some(tape) = guard.as_mut() else {
             return;
         };
-        tape.know_threads(pending.thread);
-        tape.know_syncs(pending.syncs);
-        if let Err(error) = tape.writer.append(&tape.tables, &mut pending.strand) {
-            RECORDING.store(false, Ordering::Relaxed);
-            *guard = None;
-            drop(guard);
-            let path = &options::get().record;
-            output::write(&format!(
-                "racehound: {path}: {error}; the trace ends here\n"
-            ));
+        if let Err(error) = tape.add(pending) {
+            give_up(guard, &error);
         }
     }
 }
 
+/// The trace ends here.
+fn give_up(mut guard: MutexGuard<'_, Option<Tape>>, error: &racehound_trace::Error) {
+    RECORDING.store(false, Ordering::Relaxed);
+    let Some(tape) = guard.take() else {
+        return;
+    };
+    drop(guard);
+    let path = tape.path();
+    output::write(&format!(
+        "racehound: {path}: {error}; the trace ends here\n"
+    ));
+}
+
+/// Modules were unloaded: others may come to be where they were.
+pub(crate) fn forget_places() {
+    if let Some(tape) = tape().as_mut() {
+        tape.sites.clear();
+    }
+    MEANINGS.fetch_add(1, Ordering::Relaxed);
+}
+
 /// The process ends: the file is closed.
 pub(crate) fn finish() {
+    let _errno = Errno::keep();
     RECORDING.store(false, Ordering::Relaxed);
-    let tape = tape().take();
-    if let Some(Err(error)) = tape.map(|tape| tape.writer.finish()) {
-        let path = &options::get().record;
-        output::write(&format!("racehound: {path}: {error}\n"));
+    let Some(tape) = tape().take() else {
+        return;
+    };
+    let path = tape.path();
+    if let Err(error) = tape.writer.finish() {
+        output::write(&format!(
+            "racehound: {path}: {error}; the trace ends before the program did\n"
+        ));
     }
 }
 
 /// Before a fork the file is complete up to here.
 pub(crate) fn flush() {
-    if let Some(tape) = tape().as_mut() {
-        // Whoever adds next will find out, and say so.
-        _ = tape.writer.flush();
+    let _errno = Errno::keep();
+    let mut guard = tape();
+    if let Some(tape) = guard.as_mut()
+        && let Err(error) = tape.writer.flush()
+    {
+        give_up(guard, &error);
     }
 }
 
-/// The child of a fork leaves the parent's file alone.
-pub(crate) fn in_child() {
-    RECORDING.store(false, Ordering::Relaxed);
-    *tape() = None;
+/// The child of a fork leaves the parent's file alone and begins one of its own.
+/// Whether it is recorded.
+pub(crate) fn in_child() -> bool {
+    let _errno = Errno::keep();
+    if tape().take().is_some() {
+        RECORDING.store(false, Ordering::Relaxed);
+        let path = &options::get().record;
+        begin(|| Ok(Spool::later(path)), path);
+    }
+    is_recording()
 }

@@ -317,6 +317,7 @@ impl Thread {
             (*hot).top = top;
             (*hot).log = self.log.start();
         }
+        self.log.set_ignored(self.ignore != 0);
         self.resting = std::ptr::null_mut();
         self.publish();
     }
@@ -402,6 +403,14 @@ impl Thread {
         if unsafe { (*hot).thread.cast_const() } == std::ptr::from_ref(self) {
             self.log.drain(hot, self.number, &mut self.recorder);
         }
+    }
+
+    /// The same for a thread that runs elsewhere and goes on, while nobody is in
+    /// the runtime and when its log is of no use to it any more.
+    pub(crate) fn peek_log(&mut self, hot: *const Hot) {
+        // SAFETY: the block of a thread that has not ended.
+        let cursor = unsafe { (&raw const (*hot).log).read_volatile() };
+        self.log.tell(cursor, self.number, &mut self.recorder);
     }
 
     /// Stamps and sets of readers may get new meanings.

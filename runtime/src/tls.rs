@@ -26,7 +26,8 @@ pub(crate) struct Hot {
     pub(crate) top: *mut Frame,
     /// The rest of what is known of the thread.
     pub(crate) thread: *mut Thread,
-    /// How deep the thread is inside the runtime: signals wait meanwhile.
+    /// How deep the thread is inside the runtime: signals wait meanwhile. With
+    /// [`ASIDE`](Self::ASIDE) it is not, but what it calls is not the program's.
     pub(crate) busy: u32,
     /// Whether signals wait.
     pub(crate) pending: u32,
@@ -52,6 +53,10 @@ pub(crate) struct Hot {
 }
 
 impl Hot {
+    /// In `busy`: the thread is in the C library on our behalf, where it may wait
+    /// for threads that wait for the runtime.
+    pub(crate) const ASIDE: u32 = 1 << 31;
+
     /// Whether the thread has ended.
     pub(crate) fn gone(&self) -> bool {
         self.gone != 0

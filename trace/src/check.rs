@@ -34,7 +34,9 @@ struct Thread {
     acted: bool,
     joined: bool,
     held: Vec<(SyncId, Mode)>,
-    waiting: Option<Waiting>,
+    /// Waits that have not ended. The thread may act meanwhile, and even wait: a
+    /// handler of a signal runs in it.
+    waiting: Vec<Waiting>,
     barriers: Vec<SyncId>,
     calls: u64,
     regions: u64,
@@ -50,6 +52,15 @@ struct Waiting {
 struct Lock {
     owner: Option<ThreadId>,
     readers: u64,
+}
+
+impl Lock {
+    fn give_back(&mut self, mode: Mode) {
+        match mode {
+            Mode::Shared => self.readers -= 1,
+            Mode::Exclusive => self.owner = None,
+        }
+    }
 }
 
 /// Follows a trace and stops at the first impossibility.
@@ -91,7 +102,7 @@ impl Checker {
         }
         thread.acted = true;
         match event.op {
-            Op::Wake { cond, lock, .. } => match thread.waiting.take() {
+            Op::Wake { cond, lock, .. } => match thread.waiting.pop() {
                 Some(w) if w.cond == cond && w.lock == lock => {
                     if let Some(lock) = lock {
                         for _ in 0..w.depth {
@@ -106,10 +117,6 @@ impl Checker {
                 Some(b) if b == barrier => return Ok(()),
                 _ => return Err("a thread leaves a barrier it did not reach"),
             },
-            _ if thread.waiting.is_some() => return Err("a thread acts while it waits"),
-            _ if !thread.barriers.is_empty() => {
-                return Err("a thread acts while it is held at a barrier");
-            }
             _ => {}
         }
         match event.op {
@@ -126,7 +133,7 @@ impl Checker {
                     }
                 }
                 let thread = self.threads.entry(id).or_default();
-                thread.waiting = Some(Waiting { cond, lock, depth });
+                thread.waiting.push(Waiting { cond, lock, depth });
             }
             Op::Fork { child } => {
                 let child = self.threads.entry(child).or_default();
@@ -141,10 +148,15 @@ impl Checker {
             Op::Join { child } if child == id => return Err("a thread joins itself"),
             Op::Join { child } => {
                 let child = self.threads.entry(child).or_default();
-                if !child.held.is_empty() || child.waiting.is_some() || !child.barriers.is_empty() {
+                if !child.waiting.is_empty() || !child.barriers.is_empty() {
                     return Err("a thread is joined that cannot have ended");
                 }
                 child.joined = true;
+                // What it still holds is nobody's: a robust lock can be taken.
+                let held = std::mem::take(&mut child.held);
+                for (lock, mode) in held {
+                    self.locks.entry(lock).or_default().give_back(mode);
+                }
             }
             Op::BarrierArrive { barrier } => {
                 self.threads.entry(id).or_default().barriers.push(barrier);
@@ -200,11 +212,8 @@ impl Checker {
         };
         thread.held.remove(at);
         let still_held = thread.held.contains(&(lock, mode));
-        let state = self.locks.entry(lock).or_default();
-        match mode {
-            Mode::Shared => state.readers -= 1,
-            Mode::Exclusive if !still_held => state.owner = None,
-            Mode::Exclusive => {}
+        if mode == Mode::Shared || !still_held {
+            self.locks.entry(lock).or_default().give_back(mode);
         }
         Ok(())
     }

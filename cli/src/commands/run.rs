@@ -205,8 +205,7 @@ fn options(args: &Run, plan: Option<&Plan>, journal: Option<&Journal>) -> Result
         add("schedule_file", path.as_os_str())?;
     }
     if let Some(record) = &args.record {
-        let path = std::path::absolute(record).map_err(Error::file(record))?;
-        add("record", path.as_os_str())?;
+        add("record", emptied(record)?.as_os_str())?;
     }
     if let Some(level) = args.fail_on.to_possible_value()
         && args.fail_on != FailOn::Predicted
@@ -220,6 +219,15 @@ fn options(args: &Run, plan: Option<&Plan>, journal: Option<&Journal>) -> Result
         add("print_reports", OsStr::new("0"))?;
     }
     Ok(options)
+}
+
+/// The file that a trace is to be written to, empty: so the first of the program's
+/// processes can tell that it is its own. A pipe or a device is left alone.
+fn emptied(record: &Path) -> Result<PathBuf, Error> {
+    if fs::metadata(record).map_or(true, |file| file.is_file() || file.is_dir()) {
+        fs::File::create(record).map_err(Error::file(record))?;
+    }
+    std::path::absolute(record).map_err(Error::file(record))
 }
 
 /// Lets the program find our library where it looks for gcc's.

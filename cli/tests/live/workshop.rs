@@ -8,7 +8,7 @@ use std::{fs, io};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const RACEHOUND: &str = env!("CARGO_BIN_EXE_racehound");
+pub(crate) const RACEHOUND: &str = env!("CARGO_BIN_EXE_racehound");
 pub(crate) const RACEHOUND_CC: &str = env!("CARGO_BIN_EXE_racehound-cc");
 
 pub(crate) struct Workshop(TempDir);

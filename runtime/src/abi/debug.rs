@@ -8,7 +8,7 @@ use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 
 use super::{external, is_off};
-use crate::report::{Kind, Line, Location, Report, Reporting};
+use crate::report::{Kind, Line, Location, Report, Reporting, symbols};
 use crate::spin::Locked;
 use crate::thread::Visit;
 use crate::{blocks, hooks, registry};
@@ -432,9 +432,7 @@ pub unsafe extern "C" fn __tsan_locate_address(
             Some((_, false)) => c"stack",
             Some((_, true)) => c"tls",
             None => {
-                if let Some(mut reporter) = reporter()
-                    && let Some((variable, module)) = reporter.symbols.variable(address)
-                {
+                if let Some((variable, module)) = symbols::variable(address) {
                     let start = variable.start as usize + module.bias;
                     region = (start, variable.size as usize);
                     found = variable.name;

@@ -8,7 +8,7 @@ use racehound_detect::AccessKind;
 
 use super::{caller, debug, external, is_off, shown, with_caller};
 use crate::access::Access;
-use crate::report::{self, Line};
+use crate::report::{self, Line, symbols};
 use crate::thread::Visit;
 use crate::{blocks, detector, finish, hooks, output};
 
@@ -57,11 +57,6 @@ unsafe extern "C" fn print_stack_trace() {
         let stack = reporter.stack(context);
         output::write(&report::render_stack(&stack));
     }
-}
-
-/// The functions at a place, innermost first.
-fn lines(place: usize) -> Vec<Line> {
-    debug::reporter().map_or_else(Vec::new, |mut reporter| reporter.symbols.lines(place))
 }
 
 /// Writes texts one after the other, each with a zero behind it, and another
@@ -164,7 +159,7 @@ pub unsafe extern "C" fn __sanitizer_symbolize_pc(
         "DEFAULT" => USUAL,
         format => format,
     };
-    let lines = lines(place);
+    let lines = symbols::lines(place);
     let known = |line: &Line| line.function.is_some() || line.module.is_some();
     let texts: Vec<String> = match lines.first().is_some_and(known) {
         true => {
@@ -195,7 +190,7 @@ pub unsafe extern "C" fn __sanitizer_symbolize_global(
         return;
     }
     let _visit = (!is_off()).then(Visit::begin);
-    let found = debug::reporter().and_then(|mut reporter| reporter.symbols.variable(address));
+    let found = symbols::variable(address);
     let text = match found {
         Some((variable, _)) => substitute(&super::text(format), |letter| match letter {
             'g' => Some(variable.name.clone()),
@@ -220,7 +215,7 @@ pub unsafe extern "C" fn __sanitizer_get_module_and_offset_for_pc(
     offset: *mut usize,
 ) -> c_int {
     let _visit = (!is_off()).then(Visit::begin);
-    let found = debug::reporter().and_then(|mut reporter| reporter.symbols.module_path(place));
+    let found = symbols::module_path(place);
     let Some((name, at)) = found else {
         return 0;
     };

@@ -11,7 +11,7 @@ use racehound_trace::{SiteId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::registry;
-use crate::report::{Line, Reporting};
+use crate::report::{Line, symbols};
 use crate::spin::Locked;
 
 static SITES: Locked<Option<Sites>> = Locked::new(None);
@@ -55,7 +55,7 @@ pub(super) fn site(place: usize) -> SiteId {
     let found = match watched.is_empty() || place == 0 {
         true => None,
         false => {
-            let line = Reporting::begin().symbols.lines(place).into_iter().next();
+            let line = symbols::lines(place).into_iter().next();
             line.and_then(|line| watched.iter().position(|name| is_at(&line, name)))
         }
     };
@@ -124,7 +124,7 @@ impl Naming for Names {
             Err(name) => return name,
             Ok(place) => place.unwrap_or(0),
         };
-        match Reporting::begin().symbols.module_name(place) {
+        match symbols::module_name(place) {
             // The call is before the address it returns to.
             Some((module, offset)) => format!("{module}+{:#x}", offset - 1),
             None => String::new(),

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::{Call, Errno, interpose};
 use crate::report::modules::{self, Module};
-use crate::report::{self, Reporting};
+use crate::report::{self, Reporting, symbols};
 use crate::spin::Locked;
 use crate::thread::Visit;
 use crate::{constants, options, record, shadow_range};
@@ -117,7 +117,8 @@ fn end() {
     for segment in &gone {
         constants::remove(segment);
     }
-    report::modules_changed();
+    symbols::forget_modules();
+    record::forget_places();
     refresh();
 }
 
@@ -142,6 +143,7 @@ pub(super) fn loader() -> &'static Range<usize> {
 
 interpose! {
     fn dlclose(handle: *mut c_void) -> c_int {
+        record::settle();
         let result = libc::dlclose(handle);
         if let Some(_call) = Call::begin() {
             let _errno = Errno::keep();

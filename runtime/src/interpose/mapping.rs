@@ -5,10 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use racehound_detect::AccessKind;
-
 use super::{Call, Errno, interpose};
-use crate::access::Access;
 use crate::memory::PAGE;
 use crate::spin::Locked;
 use crate::thread::Visit;
@@ -75,13 +72,7 @@ fn mark(call: &Call, at: usize, size: usize) {
     if thread.ignore == 0 && !call.ignored && shadow::prepare(at) {
         let stamp = thread.stamp(visit.hot(), call.place);
         shadow_range::written(thread, at, size.min(PAGE), stamp);
-        let first_page = Access {
-            address: at,
-            size: size.min(PAGE),
-            kind: AccessKind::Write,
-            place: call.place,
-        };
-        record::range(&visit, &first_page);
+        record::written(thread, at, size.min(PAGE), call.place);
     }
 }
 

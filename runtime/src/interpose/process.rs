@@ -1,9 +1,10 @@
-//! Processes: copied. See [`fork`](crate::fork); `fork` itself tells of itself.
+//! Processes: copied, and ended at once. See [`fork`](crate::fork); `fork` itself
+//! tells of itself, and so does `exit`.
 
 use std::ffi::{c_int, c_void};
 
 use super::{Call, interpose};
-use crate::fork;
+use crate::{fork, record};
 
 type Start = unsafe extern "C" fn(*mut c_void) -> c_int;
 
@@ -38,7 +39,24 @@ unsafe extern "C" fn begin(beginning: *mut c_void) -> c_int {
     unsafe { start(*argument) }
 }
 
+/// Nothing is reported here, but what was recorded is complete.
+unsafe fn end_at_once(code: c_int) -> ! {
+    if Call::begin().is_some() {
+        record::finish();
+    }
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(code) }
+}
+
 interpose! {
+    fn _exit(code: c_int) -> ! {
+        end_at_once(code)
+    }
+
+    fn _Exit(code: c_int) -> ! {
+        end_at_once(code)
+    }
+
     /// The child of `vfork` runs on the parent's stack and memory, which our
     /// bookkeeping cannot follow. A true fork does all that the standard promises.
     fn vfork() -> libc::pid_t {

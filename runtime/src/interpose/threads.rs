@@ -7,6 +7,7 @@ use super::mutex::Patience;
 use super::{Call, interpose};
 use crate::signals::{self, Blocked};
 use crate::thread::{Thread, Visit};
+use crate::tls::{Hot, hot};
 use crate::{control, registry, shadow_range};
 
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -91,8 +92,7 @@ interpose! {
         // thread may end before it.
         let mut new = ptr::null_mut::<c_void>() as libc::pthread_t;
         let result = {
-            // What the C library allocates and frees meanwhile is its own.
-            let _visit = Visit::begin();
+            let _aside = Aside::begin();
             libc::pthread_create(&raw mut new, attributes, begin, raw.cast())
         };
         if result == 0 {
@@ -170,6 +170,26 @@ interpose! {
             }
         }
         libc::pthread_setname_np(handle, name)
+    }
+}
+
+/// While it lasts, what the C library allocates and frees in this thread is its
+/// own. It may wait for another thread that frees a stack there, and comes to us to
+/// say so: so this one does not count as inside of the runtime. Signals are blocked.
+struct Aside;
+
+impl Aside {
+    fn begin() -> Self {
+        // SAFETY: our own block; the thread is out of the runtime.
+        unsafe { (*hot()).busy |= Hot::ASIDE };
+        Self
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { (*hot()).busy &= !Hot::ASIDE };
     }
 }
 

@@ -5,7 +5,7 @@ mod finding;
 mod journal;
 pub(crate) mod modules;
 mod suppress;
-mod symbols;
+pub(crate) mod symbols;
 mod text;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -26,7 +26,7 @@ use crate::thread::{self, Thread};
 use crate::{blocks, objects, options, output, real, registry};
 
 pub(crate) use suppress::{Suppressions, glob};
-pub(crate) use symbols::{Line, Symbols};
+pub(crate) use symbols::Line;
 pub(crate) use text::render_stack;
 
 /// A race, as it was found.
@@ -257,7 +257,6 @@ impl Report {
 /// What is needed to report, one thread at a time.
 #[derive(Default)]
 pub(crate) struct Reporter {
-    pub(crate) symbols: Symbols,
     pub(crate) suppressions: Option<Suppressions>,
     /// Pairs of stacks that were reported.
     told: FxHashSet<(Kind2, Context, Context)>,
@@ -326,7 +325,7 @@ impl Reporter {
             if place == 0 || external::is_tag(place) || threads::is_beginning(place) {
                 continue;
             }
-            let mut more = self.symbols.lines(place);
+            let mut more = symbols::lines(place);
             let main = more
                 .iter()
                 .position(|line| line.function.as_deref() == Some("main"));
@@ -371,7 +370,7 @@ impl Reporter {
             let stack = self.stack(block.context);
             return Location::Heap { block, stack };
         }
-        if let Some((variable, module)) = self.symbols.variable(address) {
+        if let Some((variable, module)) = symbols::variable(address) {
             let start = variable.start as usize + module.bias;
             return Location::Global {
                 name: variable.name,
@@ -384,7 +383,7 @@ impl Reporter {
         match registry::whose_stack(address) {
             Some((thread, false)) => Location::Stack(thread),
             Some((thread, true)) => Location::Tls(thread),
-            None => match self.symbols.module_name(address) {
+            None => match symbols::module_name(address) {
                 Some((module, offset)) => Location::Global {
                     name: String::new(),
                     size: 0,
@@ -439,7 +438,8 @@ impl Reporter {
     /// Tells it, unless it is suppressed.
     fn tell(&mut self, mut report: Report) {
         let options = options::get();
-        if self.suppressions().apply(&report) {
+        let wanted = options.reports() || report.confirmed;
+        if !wanted || self.suppressions().apply(&report) {
             return;
         }
         let accesses = std::mem::take(&mut report.accesses);
@@ -789,11 +789,6 @@ pub(crate) fn held_locks(thread: &Thread, place: usize) {
     }
     report.stacks.push(reporter.stack(last.taken));
     reporter.tell(report);
-}
-
-/// Modules were unloaded.
-pub(crate) fn modules_changed() {
-    Reporting::begin().symbols.forget_modules();
 }
 
 /// What suppressions have kept quiet, in words.

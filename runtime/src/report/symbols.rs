@@ -1,4 +1,10 @@
 //! Places and addresses, in words. What was looked up once is remembered.
+//!
+//! All of it is behind one lock. Whoever holds that runs nothing of the program's
+//! and waits for no other lock of ours, so it may be asked for anywhere in the
+//! runtime: in the middle of a report as well as with an object or a cell held.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use racehound_symbols::{Symbolizer, Variable};
 use rustc_hash::FxHashMap;
@@ -35,9 +41,88 @@ impl Line {
     }
 }
 
+static SYMBOLS: Mutex<Option<Symbols>> = Mutex::new(None);
+
+/// While it lasts, the current thread looks things up.
+struct Looking(MutexGuard<'static, Option<Symbols>>);
+
+impl Looking {
+    fn begin() -> Self {
+        let mut guard = SYMBOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        guard.get_or_insert_default();
+        Self(guard)
+    }
+}
+
+impl std::ops::Deref for Looking {
+    type Target = Symbols;
+    fn deref(&self) -> &Symbols {
+        self.0.as_ref().expect("set at the beginning")
+    }
+}
+
+impl std::ops::DerefMut for Looking {
+    fn deref_mut(&mut self) -> &mut Symbols {
+        self.0.as_mut().expect("set at the beginning")
+    }
+}
+
+/// The functions at a return address or a function of ours, innermost first.
+pub(crate) fn lines(place: usize) -> Vec<Line> {
+    match external::is_external(place) {
+        true => external_lines(place),
+        false => Looking::begin().lines(place),
+    }
+}
+
+/// The same at a place that only the program knows.
+fn external_lines(place: usize) -> Vec<Line> {
+    let known = Looking::begin().known.get(&place).cloned();
+    known.unwrap_or_else(|| {
+        let lines = hooks::symbolize(place).into_iter().map(|function| Line {
+            function: function.name,
+            file: function.file,
+            line: function.line,
+            column: function.column,
+            ..Line::default()
+        });
+        let lines: Vec<Line> = lines.collect();
+        let lines = match lines.is_empty() {
+            true => vec![Line::default()],
+            false => lines,
+        };
+        Looking::begin().remember(place, lines)
+    })
+}
+
+/// The variable at an address, with its module.
+pub(crate) fn variable(address: usize) -> Option<(Variable, Module)> {
+    Looking::begin().variable(address)
+}
+
+/// The path of the module at an address, and how far into it that is.
+pub(crate) fn module_path(address: usize) -> Option<(String, usize)> {
+    let module = Looking::begin().module(address)?;
+    let path = module.path.to_string_lossy().into_owned();
+    Some((path, address - module.bias))
+}
+
+/// The name of the module at an address, and how far into it that is.
+pub(crate) fn module_name(address: usize) -> Option<(String, usize)> {
+    let module = Looking::begin().module(address)?;
+    Some((module.name(), address - module.bias))
+}
+
+/// Modules come and go.
+pub(crate) fn forget_modules() {
+    let mut symbols = Looking::begin();
+    symbols.modules.clear();
+    symbols.known.clear();
+}
+
 /// Looks places up.
 #[derive(Default)]
-pub(crate) struct Symbols {
+struct Symbols {
     modules: Vec<Module>,
     symbolizer: Symbolizer,
     known: FxHashMap<usize, Vec<Line>>,
@@ -63,18 +148,15 @@ impl Symbols {
         Some(module)
     }
 
-    /// Modules come and go.
-    pub(crate) fn forget_modules(&mut self) {
-        self.modules.clear();
-        self.known.clear();
-    }
-
-    /// The functions at a return address or a function of ours, innermost first.
-    pub(crate) fn lines(&mut self, place: usize) -> Vec<Line> {
+    fn lines(&mut self, place: usize) -> Vec<Line> {
         if let Some(lines) = self.known.get(&place) {
             return lines.clone();
         }
-        let mut lines = self.look_up(place);
+        let lines = self.look_up(place);
+        self.remember(place, lines)
+    }
+
+    fn remember(&mut self, place: usize, mut lines: Vec<Line>) -> Vec<Line> {
         if let Some(line) = lines.first_mut() {
             line.place = place;
         }
@@ -83,20 +165,6 @@ impl Symbols {
     }
 
     fn look_up(&mut self, place: usize) -> Vec<Line> {
-        if external::is_external(place) {
-            let lines = hooks::symbolize(place).into_iter().map(|function| Line {
-                function: function.name,
-                file: function.file,
-                line: function.line,
-                column: function.column,
-                ..Line::default()
-            });
-            let lines: Vec<Line> = lines.collect();
-            return match lines.is_empty() {
-                true => vec![Line::default()],
-                false => lines,
-            };
-        }
         let Some(module) = self.module(place) else {
             return vec![Line {
                 offset: place,
@@ -137,24 +205,10 @@ impl Symbols {
         frames.collect()
     }
 
-    /// The variable at an address, with its module.
-    pub(crate) fn variable(&mut self, address: usize) -> Option<(Variable, Module)> {
+    fn variable(&mut self, address: usize) -> Option<(Variable, Module)> {
         let module = self.module(address)?;
         let offset = address - module.bias;
         let variable = self.symbolizer.variable(&module.path, offset as u64)?;
         Some((variable, module))
-    }
-
-    /// The path of the module at an address.
-    pub(crate) fn module_path(&mut self, address: usize) -> Option<(String, usize)> {
-        let module = self.module(address)?;
-        let path = module.path.to_string_lossy().into_owned();
-        Some((path, address - module.bias))
-    }
-
-    /// The module at an address.
-    pub(crate) fn module_name(&mut self, address: usize) -> Option<(String, usize)> {
-        let module = self.module(address)?;
-        Some((module.name(), address - module.bias))
     }
 }

@@ -18,7 +18,7 @@ const FUNCTION: u8 = 5;
 const VARIABLE: u8 = 6;
 
 /// How much of each table was written.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Written {
     names: usize,
     sites: usize,
@@ -28,9 +28,26 @@ pub(super) struct Written {
     variables: usize,
 }
 
+impl Written {
+    fn all(tables: &Tables) -> Self {
+        Self {
+            names: tables.names.len(),
+            sites: tables.sites.len(),
+            threads: tables.threads.len(),
+            syncs: tables.syncs.len(),
+            functions: tables.functions.len(),
+            variables: tables.variables.len(),
+        }
+    }
+}
+
 /// Appends what `tables` has beyond `written`, and returns how many entries
 /// that is.
 pub(super) fn put_new(out: &mut Vec<u8>, tables: &Tables, written: &mut Written) -> u32 {
+    let all = Written::all(tables);
+    if all == *written {
+        return 0;
+    }
     let mut count = 0;
     let mut fields = Vec::new();
     let mut emit = |table: u8, fields: &mut Vec<u8>| {
@@ -75,14 +92,7 @@ pub(super) fn put_new(out: &mut Vec<u8>, tables: &Tables, written: &mut Written)
         put_optional(&mut fields, variable.name.map(|n| n.0));
         emit(VARIABLE, &mut fields);
     }
-    *written = Written {
-        names: tables.names.len(),
-        sites: tables.sites.len(),
-        threads: tables.threads.len(),
-        syncs: tables.syncs.len(),
-        functions: tables.functions.len(),
-        variables: tables.variables.len(),
-    };
+    *written = all;
     count
 }
 

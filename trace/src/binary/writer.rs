@@ -132,9 +132,15 @@ impl<W: Write> Writer<W> {
             first: self.total,
             payload_crc: crc32fast::hash(payload),
         };
-        self.out.write_all(&header.to_bytes())?;
-        self.out.write_all(payload)?;
+        // In one piece: a crash between two would leave half a block.
+        self.out
+            .write_all(&[&header.to_bytes(), payload].concat())?;
         Ok(())
+    }
+
+    /// What is written to.
+    pub fn get_ref(&self) -> &W {
+        &self.out
     }
 
     /// Writes the rest and the closing block, and gives the output back.
