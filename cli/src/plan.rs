@@ -26,9 +26,6 @@ pub(crate) fn of(args: &Run) -> Result<Option<Plan>, Error> {
     };
     match text.parse() {
         Ok(Plan::Free) => Ok(None),
-        Ok(Plan::ConTest(_)) => Err(Error::Wish(
-            "--schedule contest: delays are not there yet; use random or pct".to_owned(),
-        )),
         Ok(plan) => Ok(Some(plan)),
         Err(error) => Err(Error::Wish(format!("--schedule {text}: {error}"))),
     }

@@ -9,7 +9,8 @@ use racehound_detect::order::ThreadCell;
 use racehound_trace::{Mode, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::context::Context;
+use crate::context::{self, Context};
+use crate::frames;
 use crate::options;
 use crate::spin::{Guard, Locked};
 use crate::thread::{Thread, Visit};
@@ -441,6 +442,19 @@ pub(crate) fn only_me(thread: &mut Thread) -> Vec<u32> {
 /// What is known of a thread.
 pub(crate) fn info(number: u32) -> Option<Info> {
     all().threads.get(number as usize).cloned()
+}
+
+/// Where a thread is that waits for its turn in a function of ours.
+pub(crate) fn parked_at(number: u32) -> Context {
+    let hot = all().threads.get(number as usize).map_or(0, |i| i.hot) as *const Hot;
+    if hot.is_null() {
+        return Context::UNKNOWN;
+    }
+    // SAFETY: it is there as long as it is noted here, and its thread does not run.
+    unsafe {
+        let parent = frames::context((*hot).top, context::inside);
+        context::inside(parent, (*hot).function)
+    }
 }
 
 /// The locks that a thread holds which waits for its turn, or asks.

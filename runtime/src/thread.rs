@@ -55,6 +55,8 @@ pub(crate) struct Thread {
     pub(crate) orders: Seen,
     pub(crate) spare: Spare,
     pub(crate) messages: crate::messages::Spare,
+    /// Delays before it synchronises, if such are wanted.
+    pub(crate) noise: Option<racehound_schedule::Noise>,
     pub(crate) frames: Frames,
     /// Behind the innermost frame while it is not current anywhere; null while
     /// it is.
@@ -112,6 +114,7 @@ impl Thread {
             orders: Seen::default(),
             spare: Spare::default(),
             messages: crate::messages::Spare::default(),
+            noise: None,
             frames: Frames::new(stack),
             resting: std::ptr::null_mut(),
             recent: Box::new([Recent::default(); RECENT]),

@@ -50,6 +50,7 @@ fn description(kind: Kind) -> *const c_char {
         Kind::SignalUnsafe => c"signal-unsafe-call",
         Kind::ErrnoInHandler => c"errno-in-signal-handler",
         Kind::Deadlock => c"lock-order-inversion",
+        Kind::Stuck => c"deadlock",
         Kind::HeldLocks => c"mutex-held-in-wrong-context",
     };
     text.as_ptr()

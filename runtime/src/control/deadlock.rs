@@ -1,41 +1,53 @@
 //! Nobody can go on, and nothing outside can help: a deadlock.
 
 use super::roster;
-use super::roster::{Standing, Want};
+use super::roster::{Roster, Standing, Want};
+use crate::report::{self, Wait};
+use crate::thread::Visit;
 use crate::{finish, output};
 
 /// Says who waits for what, and ends the process: it would hang for ever.
 pub(super) fn report() -> ! {
-    let text = describe();
-    output::write(&text);
+    let _visit = Visit::begin();
+    let waits = waits(&roster());
+    report::stuck(waits);
+    if let Some(text) = super::conclude() {
+        output::write(&text);
+    }
     finish::die();
 }
 
-fn describe() -> String {
-    let roster = roster();
-    let mut text = String::from("racehound: deadlock: no thread can go on\n");
+fn waits(roster: &Roster) -> Vec<Wait> {
+    let mut waits = Vec::new();
     for (number, member) in roster.members.iter().enumerate() {
         let Some(member) = member else { continue };
-        if member.standing == Standing::Ended {
+        if member.standing != Standing::Waiting {
             continue;
         }
-        let what = match member.want {
+        let (for_what, address) = match member.want {
             Want::Lock { address, .. } => {
                 let owner = roster.holders(address).and_then(|holders| holders.owner);
-                match owner {
-                    Some(owner) => format!("a lock ({address:#x}) that T{owner} holds"),
-                    None => format!("a lock ({address:#x})"),
-                }
+                let held = match owner {
+                    Some(owner) if owner == number as u32 => " that it holds itself:".to_owned(),
+                    Some(owner) => format!(" that T{owner} holds:"),
+                    None => String::new(),
+                };
+                (format!("a lock{held}"), Some(address))
             }
-            Want::Notice { condition, .. } => format!("a condition ({condition:#x})"),
-            Want::Semaphore(address) => format!("a semaphore ({address:#x})"),
-            Want::End(other) => format!("the end of T{other}"),
-            Want::Wake { futex, .. } => format!("a futex ({futex:#x})"),
-            Want::Round { barrier, .. } => format!("a barrier ({barrier:#x})"),
-            Want::Once(address) => format!("what is done once ({address:#x})"),
-            Want::Nothing | Want::Time | Want::Change { .. } => "its turn".to_owned(),
+            Want::Notice { lock, .. } if member.told => ("a lock:".to_owned(), Some(lock)),
+            Want::Notice { .. } => ("a condition that nobody signals".to_owned(), None),
+            Want::Semaphore(_) => ("a semaphore that nobody raises".to_owned(), None),
+            Want::End(other) => (format!("the end of T{other}"), None),
+            Want::Wake { .. } => ("a futex that nobody wakes".to_owned(), None),
+            Want::Round { .. } => ("a barrier that too few reach".to_owned(), None),
+            Want::Once(_) => ("what another thread is doing once".to_owned(), None),
+            Want::Nothing | Want::Time | Want::Change { .. } => ("its turn".to_owned(), None),
         };
-        text += &format!("  T{number} waits for {what}\n");
+        waits.push(Wait {
+            thread: number as u32,
+            for_what,
+            address,
+        });
     }
-    text
+    waits
 }

@@ -26,6 +26,7 @@ pub(crate) mod clock;
 mod deadlock;
 mod meeting;
 mod monitor;
+mod noise;
 mod roster;
 mod sites;
 pub(crate) mod watch;
@@ -60,6 +61,9 @@ pub(crate) fn start() {
     let Some(plan) = &options.plan else {
         return;
     };
+    if let Plan::ConTest(settings) = plan {
+        return noise::start(*settings);
+    }
     let chooser = match (plan, plan.strategy(|place| vec![sites::watch(place)])) {
         (_, Some(oracle)) => Chooser::Oracle(oracle),
         (Plan::Replay { file }, None) => Chooser::Replay(Box::new(replay(file))),
@@ -193,10 +197,13 @@ impl Turn {
     /// program; none if it is not under control.
     #[inline]
     pub(crate) fn here(place: usize) -> Option<Self> {
-        match is_on() {
-            true => Self::find(place),
-            false => None,
+        if is_on() {
+            return Self::find(place);
         }
+        if noise::is_on() {
+            noise::make();
+        }
+        None
     }
 
     fn find(place: usize) -> Option<Self> {

@@ -21,7 +21,7 @@ pub(crate) fn status(report: &Report) -> Status {
     }
     let precise = match report.kind.family() {
         // Locks were taken in a circle, but nobody got stuck.
-        contract::Kind::Deadlock => false,
+        contract::Kind::Deadlock => report.kind == Kind::Stuck,
         contract::Kind::Race => {
             let detector = options::get().detector.parse();
             detector.is_ok_and(Which::is_precise)
@@ -39,7 +39,7 @@ pub(crate) fn finding(report: &Report) -> Finding {
     let found_by = match report.kind.family() {
         _ if report.confirmed => RACEFUZZER,
         contract::Kind::Race => options::get().detector.as_str(),
-        contract::Kind::Deadlock => LOCK_ORDER,
+        contract::Kind::Deadlock if report.kind == Kind::Deadlock => LOCK_ORDER,
         _ => RUNTIME,
     };
     let reasons = report.reason.iter().map(|why| contract::Explanation {
@@ -51,7 +51,11 @@ pub(crate) fn finding(report: &Report) -> Finding {
         kind: report.kind.family(),
         detail: report.kind.detail().map(str::to_owned),
         status: status(report),
-        harm: None,
+        harm: (report.kind == Kind::Stuck).then(|| contract::Harm {
+            kind: "deadlock".to_owned(),
+            detail: format!("{} threads wait for ever", report.stuck.len()),
+            run: 1,
+        }),
         location: location(report),
         locations: 1,
         accesses: accesses(report),
@@ -72,7 +76,7 @@ impl Kind {
             | Self::UseAfterFree
             | Self::VptrUseAfterFree
             | Self::ExternalRace => contract::Kind::Race,
-            Self::Deadlock => contract::Kind::Deadlock,
+            Self::Deadlock | Self::Stuck => contract::Kind::Deadlock,
             Self::ThreadLeak => contract::Kind::ThreadLeak,
             Self::SignalUnsafe | Self::ErrnoInHandler => contract::Kind::SignalUnsafe,
             Self::DestroyLocked
@@ -88,7 +92,7 @@ impl Kind {
     /// What tells it from others of the family.
     fn detail(self) -> Option<&'static str> {
         match self {
-            Self::Race | Self::ThreadLeak | Self::SignalUnsafe => None,
+            Self::Race | Self::ThreadLeak | Self::SignalUnsafe | Self::Stuck => None,
             Self::VptrRace => Some("vptr"),
             Self::UseAfterFree => Some("use-after-free"),
             Self::VptrUseAfterFree => Some("vptr-use-after-free"),
@@ -136,6 +140,14 @@ fn accesses(report: &Report) -> Vec<contract::Access> {
     let accesses = report.accesses.iter().rev();
     let accesses = accesses.map(|access| of_memory(report, access));
     let circle = report.circle.iter().map(|edge| of_lock(report, edge));
+    let stuck = report.stuck.iter().map(|stuck| contract::Access {
+        locks: stuck
+            .locks
+            .iter()
+            .map(|&(id, _)| report.mutex_name(id))
+            .collect(),
+        ..done("wait", Some(path(stuck.thread)), &stuck.stack)
+    });
     let steps = report.stacks.iter().enumerate().map(|(i, stack)| match i {
         0 => done(report.kind.operation(), report.thread.map(path), stack),
         // Where what it collides with was done.
@@ -146,7 +158,12 @@ fn accesses(report: &Report) -> Vec<contract::Access> {
         .iter()
         .filter(|_| report.kind == Kind::ThreadLeak);
     let leaks = leaks.map(|t| done("create", t.info.parent.map(path), &t.stack));
-    accesses.chain(circle).chain(steps).chain(leaks).collect()
+    accesses
+        .chain(circle)
+        .chain(stuck)
+        .chain(steps)
+        .chain(leaks)
+        .collect()
 }
 
 fn of_memory(report: &Report, access: &Access) -> contract::Access {

@@ -72,6 +72,8 @@ pub(crate) enum Kind {
     SignalUnsafe,
     ErrnoInHandler,
     Deadlock,
+    /// Nobody can go on.
+    Stuck,
     HeldLocks,
 }
 
@@ -94,6 +96,7 @@ impl Kind {
             Self::SignalUnsafe => "signal-unsafe call inside of a signal",
             Self::ErrnoInHandler => "signal handler spoils errno",
             Self::Deadlock => "lock-order-inversion (potential deadlock)",
+            Self::Stuck => "deadlock",
             Self::HeldLocks => "mutex held in the wrong context",
         }
     }
@@ -108,7 +111,7 @@ impl Kind {
             | Self::ExternalRace => "race",
             Self::ThreadLeak => "thread",
             Self::SignalUnsafe | Self::ErrnoInHandler => "signal",
-            Self::Deadlock => "deadlock",
+            Self::Deadlock | Self::Stuck => "deadlock",
             _ => "mutex",
         }
     }
@@ -173,6 +176,18 @@ pub(crate) struct Edge {
     pub(crate) holder: Option<Vec<Line>>,
 }
 
+/// A thread that cannot go on.
+pub(crate) struct Stuck {
+    pub(crate) thread: u32,
+    /// What it waits for, in words.
+    pub(crate) for_what: String,
+    /// The lock it waits for, if it is one.
+    pub(crate) lock: Option<u32>,
+    /// The locks it holds.
+    pub(crate) locks: Vec<(u32, Mode)>,
+    pub(crate) stack: Vec<Line>,
+}
+
 /// Everything that is told about a finding.
 pub(crate) struct Report {
     pub(crate) kind: Kind,
@@ -183,6 +198,8 @@ pub(crate) struct Report {
     /// Stacks without a heading of their own.
     pub(crate) stacks: Vec<Vec<Line>>,
     pub(crate) circle: Vec<Edge>,
+    /// Threads that cannot go on.
+    pub(crate) stuck: Vec<Stuck>,
     pub(crate) reason: Option<Why>,
     /// Who did what is wrong, if it is not about accesses.
     pub(crate) thread: Option<u32>,
@@ -206,6 +223,7 @@ impl Report {
             threads: Vec::new(),
             stacks: Vec::new(),
             circle: Vec::new(),
+            stuck: Vec::new(),
             reason: None,
             thread: None,
             count: 1,
@@ -247,9 +265,11 @@ impl Report {
         let accesses = self.accesses.iter().map(|a| &a.stack);
         let threads = self.threads.iter().map(|t| &t.stack);
         let circle = self.circle.iter().map(|e| &e.stack);
+        let stuck = self.stuck.iter().map(|s| &s.stack);
         accesses
             .chain(&self.stacks)
             .chain(circle)
+            .chain(stuck)
             .chain(threads.filter(|_| self.kind == Kind::ThreadLeak))
     }
 }
@@ -438,7 +458,7 @@ impl Reporter {
     /// Tells it, unless it is suppressed.
     fn tell(&mut self, mut report: Report) {
         let options = options::get();
-        let wanted = options.reports() || report.confirmed;
+        let wanted = options.reports() || report.confirmed || report.kind == Kind::Stuck;
         if !wanted || self.suppressions().apply(&report) {
             return;
         }
@@ -745,6 +765,45 @@ pub(crate) fn inversion(circle: &[Inversion]) {
     }
     for edge in circle {
         reporter.add_thread(&mut report, edge.thread);
+    }
+    reporter.tell(report);
+}
+
+/// What a thread waits for that cannot go on.
+pub(crate) struct Wait {
+    pub(crate) thread: u32,
+    /// In words; a lock is named by its address.
+    pub(crate) for_what: String,
+    pub(crate) address: Option<usize>,
+}
+
+/// Reports that nobody can go on.
+pub(crate) fn stuck(waits: Vec<Wait>) {
+    let mut reporter = Reporting::begin();
+    let mut report = Report::new(Kind::Stuck);
+    for Wait {
+        thread,
+        for_what,
+        address,
+    } in waits
+    {
+        let context = registry::parked_at(thread);
+        let locks = registry::held_by(thread);
+        let lock = address.and_then(|address| Some(objects::existing(address)?.id));
+        for &(id, _) in &locks {
+            reporter.add_mutex(&mut report, id);
+        }
+        if let Some(id) = lock {
+            reporter.add_mutex(&mut report, id);
+        }
+        reporter.add_thread(&mut report, thread);
+        report.stuck.push(Stuck {
+            thread,
+            for_what,
+            lock,
+            locks,
+            stack: reporter.stack(context),
+        });
     }
     reporter.tell(report);
 }

@@ -36,6 +36,24 @@ fn write_report(out: &mut String, report: &Report) -> std::fmt::Result {
     if report.kind == Kind::Deadlock {
         circle(out, report)?;
     }
+    for stuck in &report.stuck {
+        let held = stuck.locks.iter().map(|&(id, _)| report.mutex_number(id));
+        let held: Vec<String> = held.map(|number| format!("M{number}")).collect();
+        let holding = match held.is_empty() {
+            true => String::new(),
+            false => format!(", holding {}", held.join(", ")),
+        };
+        let lock = stuck
+            .lock
+            .map(|id| format!(" M{}", report.mutex_number(id)));
+        let (who, what) = (thread_name(stuck.thread), &stuck.for_what);
+        writeln!(
+            out,
+            "  {who} waits for {what}{}{holding}:",
+            lock.unwrap_or_default()
+        )?;
+        write_stack(out, &stuck.stack)?;
+    }
     if report.confirmed {
         writeln!(
             out,

@@ -1,0 +1,279 @@
+//! Programs under control: the seed decides what happens, and a schedule that was
+//! written down makes it happen again.
+
+use std::process::Output;
+
+use crate::workshop::{Workshop, stderr, stdout};
+use crate::{FINDINGS, USAGE};
+
+/// Programs of the gallery with everything by which threads wait for each other.
+const GALLERY: [&str; 24] = [
+    "clean/barrier.c",
+    "clean/c11_cnd.c",
+    "clean/cancellation.c",
+    "clean/cancelled_wait.c",
+    "clean/cond_broadcast.c",
+    "clean/cond_timed.c",
+    "clean/cpp_static_local.cpp",
+    "clean/detached.c",
+    "clean/futex_lock.c",
+    "clean/join_try_timed.c",
+    "clean/mpmc_queue.c",
+    "clean/mutex_recursive.c",
+    "clean/mutex_robust.c",
+    "clean/once.c",
+    "clean/pthread_exit_main.c",
+    "clean/rwlock_try_timed.c",
+    "clean/semaphore_try_timed.c",
+    "clean/thread_pool.cpp",
+    "clean/ticket_lock.c",
+    "clean/work_stealing.c",
+    "bugs/cleanup_handler.c",
+    "bugs/double_lock_reset.c",
+    "bugs/lost_update_locked.c",
+    "figures/racefuzzer_2.c",
+];
+
+fn built(source: &str) -> Workshop {
+    let shop = Workshop::new();
+    let path = format!("{}/../programs/{source}", env!("CARGO_MANIFEST_DIR"));
+    let driver = match source.ends_with(".cpp") {
+        true => "c++",
+        false => "cc",
+    };
+    let output = shop.racehound(&[driver, "-g", "-O1", &path, "-o", "program"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    shop
+}
+
+fn written(text: &str) -> Workshop {
+    let shop = Workshop::new();
+    shop.write("program.c", text);
+    shop.cc(&["-g", "program.c", "-o", "program"]);
+    shop
+}
+
+fn scheduled(shop: &Workshop, options: &[&str]) -> Output {
+    shop.racehound(&[&["run"], options, &["--", "./program"]].concat())
+}
+
+/// What became of an execution: the hash that it ends with.
+fn hash(output: &Output) -> String {
+    let text = stderr(output);
+    let line = text.lines().find(|line| line.contains(" steps, hash "));
+    let line = line.unwrap_or_else(|| panic!("no hash in {text}"));
+    line.rsplit(' ').next().unwrap().to_owned()
+}
+
+/// The line of a program of the gallery with this comment.
+fn line(source: &str, mark: &str) -> String {
+    let path = format!("{}/../programs/{source}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let at = text.lines().position(|line| line.ends_with(mark)).unwrap();
+    format!("{}:{}", source.rsplit('/').next().unwrap(), at + 1)
+}
+
+#[test]
+fn the_same_seed_is_the_same_execution() {
+    let mut wrong = Vec::new();
+    let mut told_apart = 0;
+    for source in GALLERY {
+        let path = format!("{}/../programs/{source}", env!("CARGO_MANIFEST_DIR"));
+        assert!(std::path::Path::new(&path).exists(), "{source}");
+        let shop = built(source);
+        let run = |seed: &str| hash(&scheduled(&shop, &["--schedule", "random", "--seed", seed]));
+        let first = run("7");
+        if (0..4).any(|_| run("7") != first) {
+            wrong.push(source);
+        }
+        told_apart += usize::from((8..12).any(|seed| run(&seed.to_string()) != first));
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(told_apart > GALLERY.len() / 2, "{told_apart}");
+}
+
+#[test]
+fn racefuzzer_confirms_the_real_race_of_figure_1_and_never_the_other() {
+    let source = "figures/racefuzzer_1.c";
+    let shop = built(source);
+    let real = [line(source, "// 5: RACE"), line(source, "// 7: RACE")].join(",");
+    let unreal = [line(source, "// 1"), line(source, "// 10")].join(",");
+    let mut errors = 0;
+    for seed in 0..20 {
+        let seed = seed.to_string();
+        let options = ["--schedule", "racefuzzer", "--seed", &seed, "--pair"];
+        let output = scheduled(&shop, &[&options[..], &[&real]].concat());
+        assert!(stderr(&output).contains("Confirmed:"), "seed {seed}");
+        errors += usize::from(output.status.code() != Some(FINDINGS));
+        let output = scheduled(&shop, &[&options[..], &[&unreal]].concat());
+        assert!(!stderr(&output).contains("Confirmed:"), "seed {seed}");
+    }
+    assert!((3..=17).contains(&errors), "{errors}");
+}
+
+#[test]
+fn a_confirmed_race_is_a_finding() {
+    let source = "figures/racefuzzer_2.c";
+    let shop = built(source);
+    let pair = [line(source, "// 8: RACE"), line(source, "// 10: RACE")].join(",");
+    let find = [
+        "--schedule",
+        "racefuzzer",
+        "--seed",
+        "1",
+        "--json",
+        "f.json",
+    ];
+    let output = scheduled(&shop, &[&find[..], &["--pair", &pair]].concat());
+    assert!(stderr(&output).contains("Confirmed:"));
+    let report = shop.findings("f.json");
+    assert_eq!(report["seed"], 1);
+    let finding = &report["findings"][0];
+    assert_eq!(finding["status"], "confirmed");
+    assert_eq!(finding["found_by"], serde_json::json!(["racefuzzer"]));
+    assert_eq!(finding["location"]["name"], "x");
+    let sites = finding["accesses"].as_array().unwrap().iter();
+    let mut sites: Vec<&str> = sites.map(|a| a["site"].as_str().unwrap()).collect();
+    sites.sort_unstable();
+    let mut places: Vec<&str> = pair.split(',').collect();
+    places.sort_unstable();
+    for (site, place) in sites.into_iter().zip(places) {
+        assert!(site.contains(place), "{site} {place}");
+    }
+}
+
+const ORDERS: &str = r"
+#include <pthread.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static void *ab(void *unused) {
+    pthread_mutex_lock(&a);
+    pthread_mutex_lock(&b);
+    pthread_mutex_unlock(&b);
+    pthread_mutex_unlock(&a);
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, ab, NULL);
+    pthread_mutex_lock(&b);
+    pthread_mutex_lock(&a);
+    pthread_mutex_unlock(&a);
+    pthread_mutex_unlock(&b);
+    pthread_join(thread, NULL);
+}
+";
+
+#[test]
+fn a_deadlock_is_found_told_and_replayed() {
+    let shop = written(ORDERS);
+    let found = (0..50).find_map(|seed| {
+        let seed = seed.to_string();
+        let options = [
+            "--schedule",
+            "random",
+            "--detector",
+            "none",
+            "--seed",
+            &seed,
+        ];
+        let keep = ["--schedule-out", "stuck.schedule", "--json", "f.json"];
+        let output = scheduled(&shop, &[&options[..], &keep].concat());
+        stderr(&output).contains("deadlock").then_some(output)
+    });
+    let output = found.expect("half of the seeds lead there");
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(FINDINGS));
+    assert!(
+        text.contains("WARNING: ThreadSanitizer: deadlock"),
+        "{text}"
+    );
+    assert!(text.contains("waits for a lock that T1 holds: M"), "{text}");
+    assert!(text.contains("program.c:6"), "{text}");
+    let finding = &shop.findings("f.json")["findings"][0];
+    assert_eq!(finding["kind"], "deadlock");
+    assert_eq!(finding["harm"]["kind"], "deadlock");
+    let replay = [
+        "--schedule",
+        "replay:file=stuck.schedule",
+        "--detector",
+        "none",
+    ];
+    let again = scheduled(&shop, &replay);
+    assert!(stderr(&again).contains("deadlock"), "{}", stderr(&again));
+    assert_eq!(hash(&again), hash(&output));
+}
+
+#[test]
+fn a_schedule_that_does_not_fit_is_noticed() {
+    let shop = written(ORDERS);
+    let quiet = |options: &[&str]| scheduled(&shop, &[&["--detector", "none"], options].concat());
+    let output = quiet(&["--schedule", "sequential", "--schedule-out", "s"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let schedule = std::fs::read_to_string(shop.path("s")).unwrap();
+    shop.write("s", &schedule.replacen("fork", "acquire", 1));
+    let output = quiet(&["--schedule", "replay:file=s"]);
+    let text = stderr(&output);
+    assert!(text.contains("left the schedule at choice 1"), "{text}");
+    shop.write("s", "racehound schedule 1\n0 xmany\n");
+    let output = quiet(&["--schedule", "replay:file=s"]);
+    let text = stderr(&output);
+    assert!(text.contains("s: ") && text.contains("line 2"), "{text}");
+    assert_eq!(output.status.code(), Some(3), "{text}");
+}
+
+#[test]
+fn time_is_virtual() {
+    let shop = written(
+        r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static void *nap(void *unused) {
+    sleep(3600);
+    puts("late");
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    time_t before = time(NULL);
+    pthread_create(&thread, NULL, nap, NULL);
+    usleep(1000);
+    puts("early");
+    pthread_join(thread, NULL);
+    printf("%d\n", time(NULL) - before >= 3600);
+}
+"#,
+    );
+    let began = std::time::Instant::now();
+    let output = scheduled(&shop, &["--schedule", "random", "--seed", "1"]);
+    assert_eq!(stdout(&output), "early\nlate\n1\n");
+    assert!(began.elapsed().as_secs() < 60);
+}
+
+#[test]
+fn delays_change_nothing_but_time() {
+    let shop = built("clean/cond_broadcast.c");
+    let noise = "contest:percent=100,longest=100";
+    let output = scheduled(&shop, &["--schedule", noise, "--seed", "1"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn plans_that_make_no_sense_are_refused() {
+    let shop = Workshop::new();
+    shop.write("program.c", "int main(void) { return 0; }");
+    shop.cc(&["program.c", "-o", "program"]);
+    for (options, because) in [
+        (&["--schedule", "randon"][..], "no strategy is called"),
+        (&["--schedule", "racefuzzer"], "two places that may race"),
+        (&["--pair", "a.c:1,a.c:2"], "--schedule racefuzzer"),
+        (&["--schedule", "pct:dept=3"], "no setting `dept`"),
+        (&["--seed", "3"], "--schedule"),
+    ] {
+        let output = scheduled(&shop, options);
+        assert_eq!(output.status.code(), Some(USAGE), "{options:?}");
+        assert!(stderr(&output).contains(because), "{}", stderr(&output));
+    }
+}
