@@ -55,6 +55,8 @@ pub(crate) struct Thread {
     pub(crate) orders: Seen,
     pub(crate) spare: Spare,
     pub(crate) messages: crate::messages::Spare,
+    /// What it does with descriptors now fails where it would have to wait.
+    pub(crate) impatient: bool,
     /// Delays before it synchronises, if such are wanted.
     pub(crate) noise: Option<racehound_schedule::Noise>,
     pub(crate) frames: Frames,
@@ -114,6 +116,7 @@ impl Thread {
             orders: Seen::default(),
             spare: Spare::default(),
             messages: crate::messages::Spare::default(),
+            impatient: false,
             noise: None,
             frames: Frames::new(stack),
             resting: std::ptr::null_mut(),

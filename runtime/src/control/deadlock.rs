@@ -42,6 +42,9 @@ fn waits(roster: &Roster) -> Vec<Wait> {
             Want::Round { .. } => ("a barrier that too few reach".to_owned(), None),
             Want::Once(_) => ("what another thread is doing once".to_owned(), None),
             Want::Nothing | Want::Time | Want::Change { .. } => ("its turn".to_owned(), None),
+            Want::Ready { .. } | Want::Polled { .. } | Want::Child { .. } => {
+                ("the outside world".to_owned(), None)
+            }
         };
         waits.push(Wait {
             thread: number as u32,

@@ -38,6 +38,7 @@ use racehound_schedule::{Plan, Replay, Schedule};
 use racehound_trace::{Loc, MemoryOrder, Mode, Op, SiteId, ThreadId};
 
 use crate::context::Context;
+use crate::interpose::Errno;
 use crate::options;
 use crate::spin::{Guard, Locked};
 use crate::thread::{self, Visit};
@@ -687,6 +688,52 @@ impl Turn {
         self.note(|roster| roster.clock.look(clock))
     }
 
+    /// Something happens that others may wait for.
+    pub(crate) fn touch(&self) {
+        self.act(|_| None);
+    }
+
+    /// Waits until something can be done with a descriptor.
+    pub(crate) fn await_descriptor(&self, fd: c_int, events: i16, until: Option<Until>) -> bool {
+        let want = Want::Ready { fd, events };
+        self.await_world(want, until)
+    }
+
+    /// Waits until something can be done with one of many.
+    pub(crate) fn await_descriptors(
+        &self,
+        fds: *mut libc::pollfd,
+        count: usize,
+        until: Option<Until>,
+    ) -> bool {
+        let fds = fds as usize;
+        self.await_world(Want::Polled { fds, count }, until)
+    }
+
+    /// Waits until a child has something to tell. A child that soon has is waited
+    /// for without others going on, so that what they do does not depend on how fast
+    /// it is.
+    pub(crate) fn await_child(&self, kind: libc::idtype_t, id: u32, options: c_int) {
+        const LOOKS: u32 = 200;
+        self.touch();
+        let _errno = Errno::keep();
+        for _ in 0..LOOKS {
+            if roster::has_told(kind, id, options) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_micros(500));
+        }
+        self.await_world(Want::Child { kind, id, options }, None);
+    }
+
+    /// False if it was too late, or a signal came.
+    fn await_world(&self, want: Want, until: Option<Until>) -> bool {
+        let _errno = Errno::keep();
+        let came = self.wait_once(want, self.moment(until), |_| None);
+        cancellation_point();
+        came == Came::Fulfilled
+    }
+
     /// Does something that may wait for the outside world: others go on meanwhile.
     pub(crate) fn outside<R>(&self, real: impl FnOnce() -> R) -> R {
         let next = self.note(|roster| {
@@ -701,7 +748,7 @@ impl Turn {
             baton.give();
         }
         let result = real();
-        let _errno = crate::interpose::Errno::keep();
+        let _errno = Errno::keep();
         self.wait(Want::Nothing, None, |_| None);
         result
     }
@@ -807,7 +854,7 @@ pub(crate) fn end(number: u32) {
 fn await_end(os_id: i32) {
     /// It takes a few dozen microseconds. Should it be kept from ending, so be it.
     const LOOKS: usize = 10_000;
-    let _errno = crate::interpose::Errno::keep();
+    let _errno = Errno::keep();
     for _ in 0..LOOKS {
         // SAFETY: asks whether there is such a thread.
         unsafe {

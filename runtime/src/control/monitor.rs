@@ -16,6 +16,8 @@ use super::roster;
 use super::roster::{Next, Standing};
 
 const PERIOD: Duration = Duration::from_millis(5);
+/// While nobody runs, because all wait for the outside world.
+const SHORT_PERIOD: Duration = Duration::from_micros(500);
 /// Looks at a thread that sleeps before it counts as outside, and at one that
 /// computes.
 const ASLEEP: u32 = 3;
@@ -62,12 +64,16 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
     let mut seen = (None, 0);
     let (mut asleep, mut busy) = (0, 0);
     while !DISMISSED.load(Ordering::Relaxed) {
-        std::thread::sleep(PERIOD);
+        std::thread::sleep(match seen.0 {
+            Some(_) => PERIOD,
+            None => SHORT_PERIOD,
+        });
         let now = {
             let roster = roster();
             (roster.running, roster.steps)
         };
         let Some(number) = now.0 else {
+            seen = now;
             let_real_time_pass();
             continue;
         };
@@ -93,7 +99,9 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
 fn let_real_time_pass() {
     let mut roster = roster();
     let now = roster.clock.now();
-    roster.clock.jump(Moment(now.0 + PERIOD.as_nanos() as u64));
+    roster
+        .clock
+        .jump(Moment(now.0 + SHORT_PERIOD.as_nanos() as u64));
     roster.time_out();
     go_on(&mut roster);
 }

@@ -9,6 +9,8 @@
 //! * At most one thread is [running](Standing::Running).
 //! * What the strategy sees depends on nothing but what the threads have done.
 
+use std::ffi::c_int;
+
 use racehound_schedule::{Choice, Fingerprint, Meeting, Pending, Replay, Strategy};
 use racehound_trace::{Event, Mode, Op, SiteId, SyncId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -47,6 +49,43 @@ pub(super) enum Want {
     Time,
     /// Somebody has changed something since.
     Change { since: u64 },
+    /// Something can be done with a descriptor without waiting.
+    Ready { fd: c_int, events: i16 },
+    /// The same with one of many, which the program keeps there.
+    Polled { fds: usize, count: usize },
+    /// A child process has something to tell.
+    Child {
+        kind: libc::idtype_t,
+        id: u32,
+        options: c_int,
+    },
+}
+
+impl Want {
+    /// Whether it may be the outside world that fulfils it.
+    fn is_of_the_world(self) -> bool {
+        matches!(
+            self,
+            Self::Ready { .. } | Self::Polled { .. } | Self::Child { .. }
+        )
+    }
+}
+
+/// Whether something can be done with one of these descriptors, or an error tells
+/// that waiting is of no use.
+fn is_ready(fds: *mut libc::pollfd, count: usize) -> bool {
+    // SAFETY: that many entries, of the program or ours.
+    unsafe { libc::poll(fds, count as libc::nfds_t, 0) != 0 }
+}
+
+/// Whether a child has something to tell, or there is none to wait for.
+pub(super) fn has_told(kind: libc::idtype_t, id: u32, options: c_int) -> bool {
+    // SAFETY: zeroes are such information, and the call fills it in.
+    unsafe {
+        let mut about: libc::siginfo_t = std::mem::zeroed();
+        let peek = options | libc::WNOHANG | libc::WNOWAIT;
+        libc::waitid(kind, id, &raw mut about, peek) != 0 || about.si_pid() != 0
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,6 +337,16 @@ impl Roster {
                 .get(&address)
                 .is_none_or(|&other| other == number),
             Want::Change { since } => self.changes != since,
+            Want::Ready { fd, events } => {
+                let mut entry = libc::pollfd {
+                    fd,
+                    events,
+                    revents: 0,
+                };
+                is_ready(&raw mut entry, 1)
+            }
+            Want::Polled { fds, count } => is_ready(fds as *mut libc::pollfd, count),
+            Want::Child { kind, id, options } => has_told(kind, id, options),
         }
     }
 
@@ -333,7 +382,7 @@ impl Roster {
                 if self.let_time_pass() {
                     continue;
                 }
-                let somebody_is_outside = self.standing(Standing::Outside).next().is_some();
+                let somebody_is_outside = self.depends_on_the_world();
                 let somebody_waits = self.standing(Standing::Waiting).next().is_some();
                 return match somebody_waits && !somebody_is_outside {
                     true => Next::Deadlock,
@@ -401,10 +450,17 @@ impl Roster {
         members.filter(move |member| member.standing == standing)
     }
 
+    /// Whether somebody is outside, or waits for something from there.
+    fn depends_on_the_world(&self) -> bool {
+        let mut waiting = self.standing(Standing::Waiting);
+        self.standing(Standing::Outside).next().is_some()
+            || waiting.any(|member| member.want.is_of_the_world())
+    }
+
     /// Nobody can go on: lets the next moment come that somebody waits for. With
     /// somebody outside, time passes as it does there.
     fn let_time_pass(&mut self) -> bool {
-        if self.standing(Standing::Outside).next().is_some() {
+        if self.depends_on_the_world() {
             return false;
         }
         let next = self.standing(Standing::Waiting).filter_map(|m| m.until);

@@ -33,6 +33,7 @@ use rustc_hash::FxHashMap;
 use super::{Call, Errno};
 use crate::context::Context;
 use crate::spin::Locked;
+use crate::thread;
 use crate::thread::Visit;
 use crate::{memory, shadow_range};
 
@@ -333,11 +334,40 @@ pub(crate) fn puts<R: Outcome>(call: &Call, fd: c_int, real: impl FnOnce() -> R)
 
 /// Gets something out of it.
 pub(crate) fn gets<R: Outcome>(call: &Call, fd: c_int, real: impl FnOnce() -> R) -> R {
-    let result = uses(call, fd, real);
+    let result = uses(call, fd, || call.waits(fd, libc::POLLIN, real));
     if !result.failed() {
         learns(call, fd);
     }
     result
+}
+
+/// Whether the call that is going on fails where it would have to wait.
+pub(super) fn fails_instead_of_waiting(fd: c_int) -> bool {
+    let impatient = thread::current().is_some_and(|thread| thread.impatient);
+    let _errno = Errno::keep();
+    // SAFETY: asks.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    impatient || flags < 0 || flags & libc::O_NONBLOCK != 0
+}
+
+/// While it lasts, calls of the current thread fail where they would have to wait,
+/// if the flags say so.
+pub(super) struct Impatient(bool);
+
+impl Impatient {
+    pub(super) fn begin(flags: c_int) -> Self {
+        let now = flags & libc::MSG_DONTWAIT != 0;
+        let before = thread::current().map(|t| std::mem::replace(&mut t.impatient, now));
+        Self(before.unwrap_or(false))
+    }
+}
+
+impl Drop for Impatient {
+    fn drop(&mut self) {
+        if let Some(thread) = thread::current() {
+            thread.impatient = self.0;
+        }
+    }
 }
 
 /// Hands on what the thread knows to whoever gets something out of it.

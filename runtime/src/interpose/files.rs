@@ -8,7 +8,9 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use super::descriptors::{self, Outcome, gets, opened, puts, uses};
+use super::mutex::Patience;
 use super::{Call, Errno, interpose};
+use crate::control::{Turn, clock::Until};
 
 mod real {
     use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -191,7 +193,7 @@ pub(super) fn drains(
         return real();
     };
     call.reads(from, size.min(MOST));
-    puts(&call, fd, real)
+    puts(&call, fd, || call.waits(fd, libc::POLLOUT, real))
 }
 
 /// The parts of a buffer, as far as `size` bytes go.
@@ -251,7 +253,7 @@ unsafe fn gathers(
             call.reads(part, size);
         }
     }
-    puts(&call, fd, real)
+    puts(&call, fd, || call.waits(fd, libc::POLLOUT, real))
 }
 
 /// Changes names of files.
@@ -540,7 +542,9 @@ interpose! {
         room: c_int,
         timeout: c_int,
     ) -> c_int {
-        happens(epoll, events, || libc::epoll_wait(epoll, events, room, timeout))
+        happens(epoll, events, milliseconds(timeout), || {
+            libc::epoll_wait(epoll, events, room, timeout)
+        })
     }
 
     fn epoll_pwait(
@@ -550,7 +554,9 @@ interpose! {
         timeout: c_int,
         mask: *const libc::sigset_t,
     ) -> c_int {
-        happens(epoll, events, || libc::epoll_pwait(epoll, events, room, timeout, mask))
+        happens(epoll, events, milliseconds(timeout), || {
+            libc::epoll_pwait(epoll, events, room, timeout, mask)
+        })
     }
 
     fn epoll_pwait2(
@@ -560,15 +566,19 @@ interpose! {
         timeout: *const libc::timespec,
         mask: *const libc::sigset_t,
     ) -> c_int {
-        happens(epoll, events, || real::epoll_pwait2(epoll, events, room, timeout, mask))
+        happens(epoll, events, at_most(timeout), || {
+            real::epoll_pwait2(epoll, events, room, timeout, mask)
+        })
     }
 
     fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int) -> c_int {
-        polls(fds, count, || libc::poll(fds, count, timeout))
+        polls(fds, count, milliseconds(timeout), || libc::poll(fds, count, timeout))
     }
 
     fn __poll_chk(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int, room: usize) -> c_int {
-        polls(fds, count, || real::__poll_chk(fds, count, timeout, room))
+        polls(fds, count, milliseconds(timeout), || {
+            real::__poll_chk(fds, count, timeout, room)
+        })
     }
 
     fn ppoll(
@@ -577,7 +587,7 @@ interpose! {
         timeout: *const libc::timespec,
         mask: *const libc::sigset_t,
     ) -> c_int {
-        polls(fds, count, || libc::ppoll(fds, count, timeout, mask))
+        polls(fds, count, at_most(timeout), || libc::ppoll(fds, count, timeout, mask))
     }
 
     fn __ppoll_chk(
@@ -587,7 +597,9 @@ interpose! {
         mask: *const libc::sigset_t,
         room: usize,
     ) -> c_int {
-        polls(fds, count, || real::__ppoll_chk(fds, count, timeout, mask, room))
+        polls(fds, count, at_most(timeout), || {
+            real::__ppoll_chk(fds, count, timeout, mask, room)
+        })
     }
 
     fn select(
@@ -843,16 +855,48 @@ fn controls(fd: c_int, command: c_int, real: impl FnOnce() -> c_int) -> c_int {
     }
 }
 
+/// Waits under control, if need be: false if nothing was ready in time.
+fn ready(call: &Call, patience: Patience, wait: impl FnOnce(Turn) -> bool) -> bool {
+    let Some(turn) = call.turn() else {
+        return true;
+    };
+    turn.touch();
+    matches!(patience, Patience::Tries) || wait(turn)
+}
+
+/// So many milliseconds, as these calls have it.
+fn milliseconds(timeout: c_int) -> Patience {
+    match timeout {
+        0 => Patience::Tries,
+        1.. => Patience::Until(Until::Passed(timeout as u64 * 1_000_000)),
+        _ => Patience::ForEver,
+    }
+}
+
+/// So much time, or for ever.
+unsafe fn at_most(timeout: *const libc::timespec) -> Patience {
+    // SAFETY: a time, or null.
+    match unsafe { timeout.as_ref() } {
+        Some(time) => Patience::Until(Until::passed(time)),
+        None => Patience::ForEver,
+    }
+}
+
 /// Waits for events.
 unsafe fn happens(
     epoll: c_int,
     events: *const libc::epoll_event,
+    patience: Patience,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(call) = Call::begin() else {
         return real();
     };
-    let count = uses(&call, epoll, real);
+    let wait = |turn: Turn| turn.await_descriptor(epoll, libc::POLLIN, patience.moment());
+    let count = uses(&call, epoll, || match ready(&call, patience, wait) {
+        true => real(),
+        false => 0,
+    });
     if count > 0 {
         descriptors::learns(&call, epoll);
         call.writes(events, count as usize * size_of::<libc::epoll_event>());
@@ -872,12 +916,18 @@ unsafe fn happens(
 unsafe fn polls(
     fds: *mut libc::pollfd,
     count: libc::nfds_t,
+    patience: Patience,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(call) = Call::begin() else {
         return real();
     };
-    let result = real();
+    let wait = |turn: Turn| turn.await_descriptors(fds, count as usize, patience.moment());
+    let result = match ready(&call, patience, wait) {
+        true => real(),
+        // SAFETY: what the program gave.
+        false => unsafe { libc::poll(fds, count, 0) },
+    };
     if result < 0 || fds.is_null() {
         return result;
     }
@@ -913,7 +963,7 @@ unsafe fn selects(
     for set in sets {
         call.reads(set, bytes);
     }
-    let result = real();
+    let result = call.waits_outside(real);
     if result < 0 {
         return result;
     }

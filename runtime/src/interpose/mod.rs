@@ -126,6 +126,29 @@ impl Call {
         Turn::here(self.caller)
     }
 
+    /// Does something that may have to wait until a descriptor is ready. Under
+    /// control others go on meanwhile.
+    pub(crate) fn waits<R>(&self, fd: c_int, events: i16, real: impl FnOnce() -> R) -> R {
+        if let Some(turn) = self.turn() {
+            turn.touch();
+            if !descriptors::fails_instead_of_waiting(fd) {
+                turn.await_descriptor(fd, events, None);
+            }
+        }
+        real()
+    }
+
+    /// Does something that waits for the outside world.
+    pub(crate) fn waits_outside<R>(&self, real: impl FnOnce() -> R) -> R {
+        match self.turn() {
+            Some(turn) => {
+                turn.touch();
+                turn.outside(real)
+            }
+            None => real(),
+        }
+    }
+
     /// Whether the dynamic loader is the caller: what it allocates and frees is
     /// its own, although in the program's name.
     fn is_loaders(&self) -> bool {

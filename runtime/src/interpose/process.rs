@@ -25,6 +25,37 @@ mod real {
     }
 }
 
+/// Waits for a child.
+fn waits(
+    (kind, id): (libc::idtype_t, u32),
+    options: c_int,
+    status: *const c_int,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(call) = Call::begin() else {
+        return real();
+    };
+    if options & libc::WNOHANG == 0
+        && let Some(turn) = call.turn()
+    {
+        turn.await_child(kind, id, options);
+    }
+    let result = real();
+    if result > 0 {
+        call.writes(status, size_of::<c_int>());
+    }
+    result
+}
+
+/// Whom `waitpid` waits for.
+fn whom(child: libc::pid_t) -> (libc::idtype_t, u32) {
+    match child {
+        -1 => (libc::P_ALL, 0),
+        1.. => (libc::P_PID, child as u32),
+        _ => (libc::P_PGID, child.unsigned_abs()),
+    }
+}
+
 /// What the child of `clone` is told.
 struct Beginning {
     start: Start,
@@ -49,6 +80,38 @@ unsafe fn end_at_once(code: c_int) -> ! {
 }
 
 interpose! {
+    fn wait(status: *mut c_int) -> libc::pid_t {
+        waits(whom(-1), libc::WEXITED, status, || libc::wait(status))
+    }
+
+    fn waitpid(child: libc::pid_t, status: *mut c_int, options: c_int) -> libc::pid_t {
+        waits(whom(child), options | libc::WEXITED, status, || {
+            libc::waitpid(child, status, options)
+        })
+    }
+
+    fn wait4(
+        child: libc::pid_t,
+        status: *mut c_int,
+        options: c_int,
+        used: *mut libc::rusage,
+    ) -> libc::pid_t {
+        waits(whom(child), options | libc::WEXITED, status, || {
+            libc::wait4(child, status, options, used)
+        })
+    }
+
+    fn waitid(
+        kind: libc::idtype_t,
+        which: libc::id_t,
+        about: *mut libc::siginfo_t,
+        options: c_int,
+    ) -> c_int {
+        waits((kind, which), options, std::ptr::null(), || {
+            libc::waitid(kind, which, about, options)
+        })
+    }
+
     fn _exit(code: c_int) -> ! {
         end_at_once(code)
     }

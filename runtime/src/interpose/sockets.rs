@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::descriptors::{self, gets, opened, puts, uses};
+use super::descriptors::{self, Impatient, gets, opened, puts, uses};
 use super::files::{drains, makes, makes_pair, parts, with};
 use super::{Call, interpose};
 
@@ -75,7 +75,7 @@ unsafe fn accepts(
     };
     // SAFETY: what the program gave.
     let room = unsafe { room(address, length) };
-    let new = uses(&call, fd, real);
+    let new = uses(&call, fd, || call.waits(fd, libc::POLLIN, real));
     if new >= 0 {
         opened(&call, new);
         descriptors::connected(&call);
@@ -247,6 +247,7 @@ interpose! {
     }
 
     fn send(fd: c_int, from: *const c_void, size: usize, flags: c_int) -> isize {
+        let _impatient = Impatient::begin(flags);
         drains(fd, from, size, || libc::send(fd, from, size, flags))
     }
 
@@ -258,18 +259,23 @@ interpose! {
         address: *const Address,
         length: Length,
     ) -> isize {
+        let _impatient = Impatient::begin(flags);
         drains(fd, from, size, || libc::sendto(fd, from, size, flags, address, length))
     }
 
     fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
+        let _impatient = Impatient::begin(flags);
         let Some(call) = Call::begin() else {
             return libc::sendmsg(fd, message, flags);
         };
         sends(&call, message);
-        puts(&call, fd, || libc::sendmsg(fd, message, flags))
+        puts(&call, fd, || {
+            call.waits(fd, libc::POLLOUT, || libc::sendmsg(fd, message, flags))
+        })
     }
 
     fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int) -> c_int {
+        let _impatient = Impatient::begin(flags);
         let Some(call) = Call::begin() else {
             return real::sendmmsg(fd, messages, count, flags);
         };
@@ -278,7 +284,9 @@ interpose! {
                 sends(&call, &raw const (*messages.add(i)).msg_hdr);
             }
         }
-        let sent = puts(&call, fd, || real::sendmmsg(fd, messages, count, flags));
+        let sent = puts(&call, fd, || {
+            call.waits(fd, libc::POLLOUT, || real::sendmmsg(fd, messages, count, flags))
+        });
         for i in 0..sent.max(0) as usize {
             call.writes(&raw const (*messages.add(i)).msg_len, size_of::<c_uint>());
         }
@@ -286,11 +294,13 @@ interpose! {
     }
 
     fn recv(fd: c_int, to: *mut c_void, size: usize, flags: c_int) -> isize {
+        let _impatient = Impatient::begin(flags);
         let nobody = std::ptr::null_mut();
         from_somebody(fd, to, size, nobody, std::ptr::null_mut(), || libc::recv(fd, to, size, flags))
     }
 
     fn __recv_chk(fd: c_int, to: *mut c_void, size: usize, room: usize, flags: c_int) -> isize {
+        let _impatient = Impatient::begin(flags);
         let nobody = std::ptr::null_mut();
         from_somebody(fd, to, size, nobody, std::ptr::null_mut(), || {
             real::__recv_chk(fd, to, size, room, flags)
@@ -305,6 +315,7 @@ interpose! {
         address: *mut Address,
         length: *mut Length,
     ) -> isize {
+        let _impatient = Impatient::begin(flags);
         from_somebody(fd, to, size, address, length, || {
             libc::recvfrom(fd, to, size, flags, address, length)
         })
@@ -319,12 +330,14 @@ interpose! {
         address: *mut Address,
         length: *mut Length,
     ) -> isize {
+        let _impatient = Impatient::begin(flags);
         from_somebody(fd, to, size, address, length, || {
             real::__recvfrom_chk(fd, to, size, room, flags, address, length)
         })
     }
 
     fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
+        let _impatient = Impatient::begin(flags);
         let Some(call) = Call::begin() else {
             return libc::recvmsg(fd, message, flags);
         };
@@ -342,6 +355,7 @@ interpose! {
         flags: c_int,
         timeout: *mut libc::timespec,
     ) -> c_int {
+        let _impatient = Impatient::begin(flags);
         let Some(call) = Call::begin() else {
             return real::recvmmsg(fd, messages, count, flags, timeout);
         };
