@@ -892,7 +892,8 @@ pub(crate) fn in_child() {
 
 /// What is said in the end; the schedule is kept, if that is wanted.
 pub(crate) fn conclude() -> Option<String> {
-    if !is_on() {
+    static CONCLUDED: AtomicBool = AtomicBool::new(false);
+    if !is_on() || CONCLUDED.swap(true, Ordering::Relaxed) {
         return None;
     }
     let options = options::get();

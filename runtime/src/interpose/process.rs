@@ -1,15 +1,16 @@
 //! Processes: copied, and ended at once. See [`fork`](crate::fork); `fork` itself
 //! tells of itself, and so does `exit`.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use super::{Call, interpose};
-use crate::{fork, record};
+use crate::thread::Visit;
+use crate::{control, fork, output, record};
 
 type Start = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 mod real {
-    use std::ffi::{c_int, c_void};
+    use std::ffi::{c_char, c_int, c_uint, c_void};
 
     unsafe extern "C" {
         pub(super) fn clone(
@@ -22,6 +23,12 @@ mod real {
             child_id: *mut libc::pid_t,
         ) -> c_int;
         pub(super) fn _Fork() -> libc::pid_t;
+        pub(super) fn __assert_fail(
+            condition: *const c_char,
+            file: *const c_char,
+            line: c_uint,
+            function: *const c_char,
+        ) -> !;
     }
 }
 
@@ -79,7 +86,32 @@ unsafe fn end_at_once(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// The program gives up: what there is to say of its execution is said first.
+fn gives_up() {
+    if control::is_on() && Call::begin().is_some() {
+        let _visit = Visit::begin();
+        if let Some(text) = control::conclude() {
+            output::write(&text);
+        }
+    }
+}
+
 interpose! {
+    fn abort() -> ! {
+        gives_up();
+        libc::abort()
+    }
+
+    fn __assert_fail(
+        condition: *const c_char,
+        file: *const c_char,
+        line: c_uint,
+        function: *const c_char,
+    ) -> ! {
+        gives_up();
+        real::__assert_fail(condition, file, line, function)
+    }
+
     fn wait(status: *mut c_int) -> libc::pid_t {
         waits(whom(-1), libc::WEXITED, status, || libc::wait(status))
     }
