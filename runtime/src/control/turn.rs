@@ -1,0 +1,260 @@
+//! A thread's turn: it says what it will do next, and goes on when the strategy
+//! lets it.
+
+use racehound_trace::{Op, SiteId, ThreadId};
+
+use super::baton::Baton;
+use super::clock::{Moment, Until};
+use super::roster::{Next, Roster, Standing, Want};
+use super::{await_end, deadlock, interrupt, is_on, meeting, noise, roster, sites};
+use crate::context::Context;
+use crate::interpose::Errno;
+use crate::thread::{self, Visit};
+use crate::tls::hot;
+
+/// Why a turn came.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Came {
+    /// What the thread waited for is the case.
+    Fulfilled,
+    TimedOut,
+    /// A signal was handled, or the thread is to be cancelled.
+    Interrupted,
+}
+
+/// A thread under control that is at a point where others may go on.
+pub(crate) struct Turn {
+    pub(super) number: u32,
+    baton: &'static Baton,
+    place: usize,
+    pub(super) site: SiteId,
+}
+
+impl Turn {
+    /// The current thread, about to do something at `place` on behalf of the
+    /// program; none if it is not under control.
+    #[inline]
+    pub(crate) fn here(place: usize) -> Option<Self> {
+        if is_on() {
+            return Self::find(place);
+        }
+        if noise::is_on() {
+            noise::make();
+        }
+        None
+    }
+
+    fn find(place: usize) -> Option<Self> {
+        // SAFETY: our own block, and a thread stays while it is in it.
+        let number = unsafe {
+            let hot = hot();
+            match (*hot).home.as_ref() {
+                Some(home) if (*hot).busy == 0 => home.number,
+                _ => return None,
+            }
+        };
+        let _visit = Visit::begin();
+        let baton = roster().member(number)?.baton;
+        Some(Self {
+            number,
+            baton,
+            place,
+            site: sites::site(place),
+        })
+    }
+
+    /// Changes the roster, with the turn as it is.
+    pub(super) fn note<R>(&self, change: impl FnOnce(&mut Roster) -> R) -> R {
+        let _visit = Visit::begin();
+        change(&mut roster())
+    }
+
+    /// Says what comes next, and waits for the turn to do it, whatever comes in
+    /// between. False if it was too late.
+    pub(super) fn wait(
+        &self,
+        want: Want,
+        until: Option<Until>,
+        op: impl Fn(&mut Roster) -> Option<Op>,
+    ) -> bool {
+        let until = self.moment(until);
+        loop {
+            match self.wait_once(want, until, &op) {
+                Came::Fulfilled => return true,
+                Came::TimedOut => return false,
+                Came::Interrupted => {}
+            }
+        }
+    }
+
+    pub(super) fn moment(&self, until: Option<Until>) -> Option<Moment> {
+        until.map(|until| self.note(|roster| until.moment(roster.clock.now())))
+    }
+
+    /// The same, but signals that come in between end the wait.
+    pub(super) fn wait_once(
+        &self,
+        want: Want,
+        until: Option<Moment>,
+        op: impl Fn(&mut Roster) -> Option<Op>,
+    ) -> Came {
+        park(true);
+        let context = match sites::is_watched(self.site) {
+            true => thread::current().map_or(Context::UNKNOWN, |t| t.context(self.place)),
+            false => Context::UNKNOWN,
+        };
+        let next = self.note(|roster| {
+            let op = op(roster);
+            let now = roster.clock.now();
+            let member = roster.member(self.number).expect("it was found");
+            member.standing = Standing::Waiting;
+            member.want = want;
+            member.until = until;
+            member.timed_out = until.is_some_and(|until| until <= now);
+            member.told = false;
+            member.op = op;
+            member.site = self.site;
+            member.context = context;
+            if matches!(want, Want::Notice { .. } | Want::Wake { .. }) {
+                roster.enlist(self.number);
+            }
+            if roster.running == Some(self.number) {
+                roster.running = None;
+            }
+            roster.next(self.number)
+        });
+        self.pass(next);
+        let came = self.note(|roster| {
+            roster.strike(self.number);
+            let member = roster.member(self.number).expect("it was found");
+            let (timed_out, told) = (member.timed_out, member.told);
+            match std::mem::take(&mut member.interrupted) {
+                true if !timed_out && !told => Came::Interrupted,
+                _ if timed_out && !told => Came::TimedOut,
+                _ => Came::Fulfilled,
+            }
+        });
+        park(false);
+        came
+    }
+
+    /// Gives the baton to whoever is next, and waits until it is back.
+    fn pass(&self, next: Next) {
+        self.tell_meetings();
+        match next {
+            Next::Same => return,
+            Next::Other(baton) => baton.give(),
+            Next::Nobody => {}
+            Next::Deadlock => deadlock::report(),
+        }
+        // SAFETY: our own block.
+        if unsafe { (*hot()).pending } != 0 {
+            interrupt();
+        }
+        self.baton.take();
+        let leaving = self.note(|roster| std::mem::take(&mut roster.leaving));
+        leaving.into_iter().for_each(await_end);
+    }
+
+    /// Reports the races that have been brought about.
+    fn tell_meetings(&self) {
+        let _visit = Visit::begin();
+        let met = std::mem::take(&mut roster().met);
+        for met in met.iter().filter(|met| met.meeting.pair.is_some()) {
+            meeting::report(met);
+        }
+    }
+
+    /// Something that has an effect on others, and never waits.
+    pub(super) fn act(&self, op: impl Fn(&mut Roster) -> Option<Op>) {
+        self.wait(Want::Nothing, None, op);
+        self.note(|roster| {
+            roster.changes += 1;
+            if let Some(member) = roster.member(self.number) {
+                member.idle = 0;
+            }
+        });
+    }
+
+    /// What was done had no effect: a thread that does nothing else for long waits
+    /// for somebody to change something, or for time to pass.
+    pub(super) fn idles(&self) {
+        /// So many steps may be by chance.
+        const PATIENCE: u32 = 8;
+        /// After that time others may have changed something that we do not see.
+        const LONGEST: u64 = 1_000_000;
+        let since = self.note(|roster| {
+            let since = roster.changes;
+            let member = roster.member(self.number).expect("it was found");
+            member.idle += 1;
+            let spins = member.idle > PATIENCE;
+            if spins {
+                roster.yields(self.number);
+            }
+            spins.then_some(since)
+        });
+        if let Some(since) = since {
+            let until = Some(Until::Passed(LONGEST));
+            self.wait(Want::Change { since }, until, |_| None);
+        }
+    }
+
+    /// Something happens that others may wait for.
+    pub(crate) fn touch(&self) {
+        self.act(|_| None);
+    }
+
+    /// Does something that may wait for the outside world: others go on meanwhile.
+    pub(crate) fn outside<R>(&self, real: impl FnOnce() -> R) -> R {
+        let next = self.note(|roster| {
+            let member = roster.member(self.number).expect("it was found");
+            member.standing = Standing::Outside;
+            if roster.running == Some(self.number) {
+                roster.running = None;
+            }
+            roster.next(self.number)
+        });
+        if let Next::Other(baton) = next {
+            baton.give();
+        }
+        let result = real();
+        let _errno = Errno::keep();
+        self.wait(Want::Nothing, None, |_| None);
+        result
+    }
+
+    /// The thread makes another one, whose number is known already.
+    pub(crate) fn fork(&self, child: u32) {
+        self.act(|_| {
+            let child = ThreadId(child);
+            Some(Op::Fork { child })
+        });
+        self.note(|roster| roster.join(child, self.site));
+    }
+
+    /// There is no such thread after all.
+    pub(crate) fn never_began(&self, child: u32) {
+        self.note(|roster| roster.members[child as usize] = None);
+    }
+}
+
+/// The thread begins to wait for its turn, or has it.
+fn park(parked: bool) {
+    let hot = hot();
+    // SAFETY: our own block.
+    unsafe {
+        (&raw mut (*hot).parked).write_volatile(u32::from(parked));
+        if !parked && (*hot).pending != 0 {
+            crate::signals::deliver();
+        }
+    }
+}
+
+/// Ends the thread here if somebody wants that.
+pub(super) fn cancellation_point() {
+    unsafe extern "C" {
+        fn pthread_testcancel();
+    }
+    // SAFETY: nothing of ours is held.
+    unsafe { pthread_testcancel() };
+}

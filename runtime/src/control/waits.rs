@@ -1,0 +1,428 @@
+//! What threads wait for, primitive by primitive: each as the C library has it,
+//! but by way of the [`roster`](super::roster).
+
+use std::ffi::c_int;
+
+use racehound_trace::{Loc, MemoryOrder, Mode, Op, ThreadId};
+
+use super::clock::Until;
+use super::roster::{self, Roster, Want};
+use super::turn::{Came, Turn, cancellation_point};
+use crate::interpose::Errno;
+
+/// A lock, as it is about to be taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Lock {
+    pub(crate) address: usize,
+    pub(crate) mode: Mode,
+    /// Who holds it can take it again.
+    pub(crate) reentrant: bool,
+    /// It begins with a word that is zero when it is free.
+    pub(crate) word: bool,
+}
+
+impl Lock {
+    /// A mutex of the C library.
+    pub(crate) fn mutex(address: usize, reentrant: bool) -> Self {
+        Self {
+            address,
+            mode: Mode::Exclusive,
+            reentrant,
+            word: true,
+        }
+    }
+
+    /// A lock of another kind.
+    pub(crate) fn other(address: usize, mode: Mode) -> Self {
+        Self {
+            address,
+            mode,
+            reentrant: false,
+            word: false,
+        }
+    }
+
+    fn want(self) -> Want {
+        let Self {
+            address,
+            mode,
+            reentrant,
+            word,
+        } = self;
+        Want::Lock {
+            address,
+            mode,
+            reentrant,
+            word,
+        }
+    }
+}
+
+impl Turn {
+    /// Takes a lock, for which `attempt` only tries; `really` waits for it.
+    pub(crate) fn lock(
+        &self,
+        lock: Lock,
+        until: Option<Until>,
+        mut attempt: impl FnMut() -> c_int,
+        really: impl FnOnce() -> c_int,
+    ) -> c_int {
+        let Lock { address, mode, .. } = lock;
+        let want = lock.want();
+        let op = |roster: &mut Roster| {
+            let lock = roster.object(address);
+            Some(Op::Acquire { lock, mode })
+        };
+        if !self.wait(want, until, op) {
+            return libc::ETIMEDOUT;
+        }
+        let mut result = attempt();
+        if result == libc::EBUSY {
+            // Somebody has it whom we do not see.
+            result = self.outside(really);
+        }
+        self.took(address, mode, result)
+    }
+
+    /// Tries to take a lock.
+    pub(crate) fn try_lock(
+        &self,
+        (address, mode): (usize, Mode),
+        attempt: impl FnOnce() -> c_int,
+    ) -> c_int {
+        let op = |roster: &mut Roster| {
+            let lock = roster.object(address);
+            Some(Op::Acquire { lock, mode })
+        };
+        self.wait(Want::Nothing, None, op);
+        let result = self.took(address, mode, attempt());
+        if result != 0 {
+            self.idles();
+        }
+        result
+    }
+
+    fn took(&self, address: usize, mode: Mode, result: c_int) -> c_int {
+        if result == 0 || result == libc::EOWNERDEAD {
+            self.note(|roster| {
+                roster.taken(self.number, address, mode);
+                if let Some(member) = roster.member(self.number) {
+                    member.idle = 0;
+                }
+            });
+        }
+        result
+    }
+
+    /// Gives a lock back.
+    pub(crate) fn unlock(&self, address: usize, real: impl FnOnce() -> c_int) -> c_int {
+        self.act(|roster| {
+            let lock = roster.object(address);
+            let mode = match roster.holders(address) {
+                Some(holders) if holders.owner.is_none() => Mode::Shared,
+                _ => Mode::Exclusive,
+            };
+            Some(Op::Release { lock, mode })
+        });
+        let result = real();
+        if result == 0 {
+            self.note(|roster| roster.given_back(self.number, address));
+        }
+        result
+    }
+
+    /// Waits for a condition with a mutex that is given up meanwhile.
+    pub(crate) fn wait_for_condition(
+        &self,
+        (condition, mutex): (usize, usize),
+        until: Option<Until>,
+        unlock: impl FnOnce() -> c_int,
+        mut attempt: impl FnMut() -> c_int,
+        really: impl FnOnce() -> c_int,
+    ) -> c_int {
+        self.act(|roster| {
+            let (cond, lock) = (roster.object(condition), roster.object(mutex));
+            Some(Op::Wait {
+                cond,
+                lock: Some(lock),
+            })
+        });
+        let result = unlock();
+        if result != 0 {
+            return result;
+        }
+        self.note(|roster| roster.given_back(self.number, mutex));
+        let want = Want::Notice {
+            condition,
+            lock: mutex,
+        };
+        let op = |roster: &mut Roster| {
+            let (cond, lock) = (roster.object(condition), roster.object(mutex));
+            Some(Op::Wake {
+                cond,
+                lock: Some(lock),
+                notified: true,
+            })
+        };
+        let came = self.wait_once(want, self.moment(until), op);
+        if came != Came::Fulfilled {
+            // The lock may be somebody's.
+            self.wait(Lock::mutex(mutex, false).want(), None, |_| None);
+        }
+        let mut result = attempt();
+        if result == libc::EBUSY {
+            result = self.outside(really);
+        }
+        let result = self.took(mutex, Mode::Exclusive, result);
+        // Waits may end for no reason.
+        cancellation_point();
+        match (result, came) {
+            (0, Came::TimedOut) => libc::ETIMEDOUT,
+            _ => result,
+        }
+    }
+
+    /// Notifies one or all of those who wait for a condition.
+    pub(crate) fn notify(&self, condition: usize, everybody: bool) {
+        self.act(|roster| {
+            let cond = roster.object(condition);
+            Some(match everybody {
+                true => Op::NotifyAll { cond },
+                false => Op::NotifyOne { cond, woken: None },
+            })
+        });
+        let most = match everybody {
+            true => usize::MAX,
+            false => 1,
+        };
+        self.note(|roster| {
+            roster.tell(
+                most,
+                |want| matches!(want, Want::Notice { condition: c, .. } if c == condition),
+            )
+        });
+    }
+
+    /// Lowers a semaphore; `attempt` says whether that succeeded. The error, if
+    /// any.
+    pub(crate) fn take(
+        &self,
+        semaphore: usize,
+        until: Option<Until>,
+        mut attempt: impl FnMut() -> bool,
+    ) -> c_int {
+        let until = self.moment(until);
+        let op = |roster: &mut Roster| {
+            let sem = roster.object(semaphore);
+            Some(Op::SemWait { sem })
+        };
+        loop {
+            match self.wait_once(Want::Semaphore(semaphore), until, op) {
+                // Another process may have been faster.
+                Came::Fulfilled if !attempt() => {}
+                Came::Fulfilled => return 0,
+                Came::TimedOut => return libc::ETIMEDOUT,
+                Came::Interrupted => {
+                    cancellation_point();
+                    return libc::EINTR;
+                }
+            }
+        }
+    }
+
+    /// Raises a semaphore.
+    pub(crate) fn post(&self, semaphore: usize) {
+        self.act(|roster| {
+            let sem = roster.object(semaphore);
+            Some(Op::SemPost { sem })
+        });
+    }
+
+    /// Waits at a barrier: whether the thread was the last to come. None if nobody
+    /// knows how many must come.
+    pub(crate) fn meet(&self, barrier: usize) -> Option<bool> {
+        self.act(|roster| {
+            let barrier = roster.object(barrier);
+            Some(Op::BarrierArrive { barrier })
+        });
+        match self.note(|roster| roster.arrive(barrier))? {
+            Err(()) => Some(true),
+            Ok(round) => {
+                self.wait(Want::Round { barrier, round }, None, |_| None);
+                Some(false)
+            }
+        }
+    }
+
+    /// A barrier for so many threads is made.
+    pub(crate) fn make_barrier(&self, barrier: usize, size: u32) {
+        self.note(|roster| roster.make_barrier(barrier, size));
+    }
+
+    /// Waits until a thread has ended. False if it was too late.
+    pub(crate) fn await_thread(&self, other: u32, until: Option<Until>) -> bool {
+        let child = ThreadId(other);
+        let op = |_: &mut Roster| Some(Op::Join { child });
+        let until = self.moment(until);
+        loop {
+            match self.wait_once(Want::End(other), until, op) {
+                Came::Fulfilled => return true,
+                Came::TimedOut => return false,
+                Came::Interrupted => cancellation_point(),
+            }
+        }
+    }
+
+    /// Waits while somebody else does what is to be done once.
+    pub(crate) fn before_once(&self, address: usize) {
+        self.wait(Want::Once(address), None, |_| None);
+    }
+
+    /// The thread begins to do what is to be done once.
+    pub(crate) fn begin_once(&self, address: usize) {
+        self.note(|roster| roster.begin_once(self.number, address));
+    }
+
+    /// It has ended, or was given up.
+    pub(crate) fn end_once(&self, address: usize) {
+        self.note(|roster| roster.end_once(address));
+    }
+
+    /// Waits for a futex to be woken. The error, if any.
+    pub(crate) fn wait_for_futex(&self, futex: usize, bits: u32, until: Option<Until>) -> c_int {
+        let want = Want::Wake { futex, bits };
+        match self.wait_once(want, self.moment(until), |_| None) {
+            Came::Fulfilled => 0,
+            Came::TimedOut => libc::ETIMEDOUT,
+            Came::Interrupted => libc::EINTR,
+        }
+    }
+
+    /// Wakes up to `most` of those who wait for a futex; how many it were.
+    pub(crate) fn wake_futex(&self, futex: usize, bits: u32, most: usize) -> usize {
+        self.act(|_| None);
+        self.note(|roster| {
+            roster.tell(
+                most,
+                |want| matches!(want, Want::Wake { futex: f, bits: b } if f == futex && b & bits != 0),
+            )
+        })
+    }
+
+    /// Lets up to `most` of those who wait for a futex wait for another one; how
+    /// many it were.
+    pub(crate) fn requeue_futex(&self, futex: usize, to: usize, most: usize) -> usize {
+        self.note(|roster| roster.requeue(futex, to, most))
+    }
+
+    /// Lets time pass; how many nanoseconds are left if a signal came.
+    pub(crate) fn sleep(&self, until: Until) -> u64 {
+        let until = self.moment(Some(until));
+        let came = self.wait_once(Want::Time, until, |_| None);
+        cancellation_point();
+        match (came, until) {
+            (Came::Interrupted, Some(until)) => {
+                let now = self.note(|roster| roster.clock.now());
+                until.0.saturating_sub(now.0).max(1)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Lets others go first.
+    pub(crate) fn give_way(&self) {
+        self.wait(Want::Nothing, None, |_| None);
+        self.idles();
+    }
+
+    /// An atomic operation on some bytes. Its effect is seen in memory.
+    pub(crate) fn atomic<R>(
+        &self,
+        (address, size): (usize, usize),
+        is_load: bool,
+        operation: impl FnOnce() -> R,
+    ) -> R {
+        let (loc, length, order) = (Loc(address as u64), size as u32, MemoryOrder::SeqCst);
+        let op = match is_load {
+            true => Op::AtomicLoad {
+                loc,
+                size: length,
+                order,
+            },
+            false => Op::AtomicRmw {
+                loc,
+                size: length,
+                order,
+            },
+        };
+        self.wait(Want::Nothing, None, |_| Some(op));
+        let bytes = || {
+            let mut bytes = [0; 16];
+            // SAFETY: the program's atomic of that size, which only we access now.
+            unsafe {
+                let from = address as *const u8;
+                std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), size.min(16));
+            };
+            bytes
+        };
+        let before = bytes();
+        let result = operation();
+        if before == bytes() {
+            self.idles();
+        } else {
+            self.note(|roster| {
+                roster.changes += 1;
+                if let Some(member) = roster.member(self.number) {
+                    member.idle = 0;
+                }
+            });
+        }
+        result
+    }
+
+    /// What clocks show.
+    pub(crate) fn look_at_clock(&self, clock: c_int) -> Option<libc::timespec> {
+        self.note(|roster| roster.clock.look(clock))
+    }
+
+    /// Waits until something can be done with a descriptor.
+    pub(crate) fn await_descriptor(&self, fd: c_int, events: i16, until: Option<Until>) -> bool {
+        let want = Want::Ready { fd, events };
+        self.await_world(want, until)
+    }
+
+    /// Waits until something can be done with one of many.
+    pub(crate) fn await_descriptors(
+        &self,
+        fds: *mut libc::pollfd,
+        count: usize,
+        until: Option<Until>,
+    ) -> bool {
+        let fds = fds as usize;
+        self.await_world(Want::Polled { fds, count }, until)
+    }
+
+    /// Waits until a child has something to tell. A child that soon has is waited
+    /// for without others going on, so that what they do does not depend on how fast
+    /// it is.
+    pub(crate) fn await_child(&self, kind: libc::idtype_t, id: u32, options: c_int) {
+        const LOOKS: u32 = 200;
+        self.touch();
+        let _errno = Errno::keep();
+        for _ in 0..LOOKS {
+            if roster::has_told(kind, id, options) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_micros(500));
+        }
+        self.await_world(Want::Child { kind, id, options }, None);
+    }
+
+    /// False if it was too late, or a signal came.
+    fn await_world(&self, want: Want, until: Option<Until>) -> bool {
+        let _errno = Errno::keep();
+        let came = self.wait_once(want, self.moment(until), |_| None);
+        cancellation_point();
+        came == Came::Fulfilled
+    }
+}
