@@ -9,7 +9,7 @@
 //! | [`entry`], [`abi`] | the functions that compilers and programs call by name |
 //! | [`interpose`], [`real`] | the C library's functions that we stand in for |
 //! | [`access`], [`rule`], [`bulk`], [`shadow_range`] | what becomes of an access |
-//! | [`shadow`], [`cell`], [`readers`], [`constants`], [`objects`], [`messages`], [`blocks`], [`graves`] | what is remembered, and where |
+//! | [`shadow`], [`cell`], [`readers`], [`constants`], [`objects`], [`messages`], [`blocks`], [`graves`], [`quarantine`] | what is remembered, and where |
 //! | [`stamp`], [`context`], [`frames`], [`locks`], [`sweep`] | how an access fits 28 bits |
 //! | [`sync`], [`deadlock`] | synchronisation: what threads know, which locks they hold |
 //! | [`thread`], [`registry`], [`signals`], [`tls`], [`stack`] | threads |
@@ -65,6 +65,7 @@ mod own_heap;
 // Tests set up what they need themselves.
 #[cfg(not(test))]
 mod preinit;
+mod quarantine;
 mod readers;
 mod real;
 mod record;

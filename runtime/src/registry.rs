@@ -349,6 +349,7 @@ fn ended(mut thread: Box<Thread>) {
     crate::record::end(&mut thread);
     crate::cell::give_back(&mut thread.spare);
     crate::messages::give_back(&mut thread.messages);
+    thread.quarantine.clear();
     let mut all = all();
     let number = thread.number;
     let info = &mut all.threads[number as usize];
