@@ -16,7 +16,7 @@
 //! | [`control`] | who runs when, if that is not left to the system |
 //! | [`general`], [`record`] | events for other detectors and for traces |
 //! | [`report`], [`output`], [`hooks`], [`options`] | what is told, and how |
-//! | [`start`], `preinit`, [`finish`], [`fork`], [`memory`], [`spin`] | beginning, end, copies and ground |
+//! | [`start`], `preinit`, [`finish`], [`fork`], [`memory`], [`memory_limit`], [`spin`] | beginning, end, copies and ground |
 //!
 //! # Invariants
 //! * Nothing here allocates through the program's `malloc`: Rust's allocator is
@@ -55,6 +55,7 @@ mod interpose;
 mod locks;
 mod log;
 mod memory;
+mod memory_limit;
 mod merge;
 mod messages;
 mod objects;

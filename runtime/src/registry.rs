@@ -472,6 +472,14 @@ pub(crate) fn others_run() -> bool {
     all.threads.iter().filter(runs).count() > 1
 }
 
+/// Whether any thread of the program runs.
+pub(crate) fn anybody_left() -> bool {
+    all()
+        .threads
+        .iter()
+        .any(|info| !info.finished && !info.fiber)
+}
+
 /// Whether this process was forked off another one.
 pub(crate) fn is_forked() -> bool {
     FORKED.load(std::sync::atomic::Ordering::Relaxed)

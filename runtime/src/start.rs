@@ -8,8 +8,8 @@ use crate::interpose::threads::farewell;
 use crate::spin::pause;
 use crate::thread::Visit;
 use crate::{
-    cell, control, detector, entry, finish, fork, hooks, memory, messages, objects, options,
-    readers, real, record, shadow, sweep, tape,
+    cell, control, detector, entry, finish, fork, hooks, memory, memory_limit, messages, objects,
+    options, output, readers, real, record, shadow, sweep, tape,
 };
 
 const NOT_YET: u8 = 0;
@@ -48,6 +48,15 @@ pub(crate) fn init() {
             fork::prepare();
             libraries::refresh();
             control::start();
+            if options::get().force_background_thread {
+                memory_limit::watch();
+            }
+            if options::get().verbosity > 0 {
+                output::write(&format!(
+                    "***** Running under ThreadSanitizer (Racehound, pid {}) *****\n",
+                    std::process::id()
+                ));
+            }
             hooks::on_initialize();
         }
         Err(DONE) => {}

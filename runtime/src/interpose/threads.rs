@@ -7,7 +7,7 @@ use super::mutex::Patience;
 use super::{Call, interpose};
 use crate::signals::{self, Blocked};
 use crate::thread::{Thread, Visit};
-use crate::{control, registry, shadow_range};
+use crate::{control, memory_limit, registry, shadow_range};
 
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
@@ -93,6 +93,7 @@ interpose! {
         let result = {
             // What the C library allocates and frees meanwhile is its own.
             let _visit = Visit::begin();
+            memory_limit::watch();
             libc::pthread_create(&raw mut new, attributes, begin, raw.cast())
         };
         if result == 0 {
@@ -256,7 +257,7 @@ pub(crate) mod farewell {
 
     use crate::signals::Blocked;
     use crate::tls::hot;
-    use crate::{control, registry};
+    use crate::{control, memory_limit, registry};
 
     static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
@@ -293,5 +294,6 @@ pub(crate) mod farewell {
         if let Some(number) = number {
             control::end(number);
         }
+        memory_limit::thread_ended();
     }
 }
