@@ -164,10 +164,39 @@ pub(crate) fn around(address: usize) -> Option<Block> {
     }
 }
 
-/// The block that begins there is freed. It is still told of until there is
-/// another.
-pub(crate) fn freed(start: usize) {
-    if let Some(entry) = entry(start) {
-        entry.fetch_or(FREED, Ordering::Relaxed);
+/// What there was to be freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freed {
+    /// A block of that size.
+    Now(usize),
+    /// One that was freed before, and was not allocated again.
+    Before(usize),
+    /// Nothing that we know of.
+    Unknown,
+}
+
+/// Frees the block that begins there. It is still told of until there is another.
+/// Of several threads that free it at once one does so now, the others later.
+pub(crate) fn free(start: usize) -> Freed {
+    let Some(entry) = entry(start) else {
+        return Freed::Unknown;
+    };
+    if entry.load(Ordering::Relaxed) == 0 {
+        return Freed::Unknown;
+    }
+    let before = entry.fetch_or(FREED, Ordering::Relaxed);
+    let size = before as u32 as usize - 1;
+    match before & FREED {
+        0 => Freed::Now(size),
+        _ => Freed::Before(size),
+    }
+}
+
+/// What begins there is a block that we do not watch.
+pub(crate) fn forget(start: usize) {
+    if let Some(entry) = entry(start)
+        && entry.load(Ordering::Relaxed) != 0
+    {
+        entry.store(0, Ordering::Relaxed);
     }
 }

@@ -109,7 +109,7 @@ fn look(thread: &Thread, id: u32, place: usize) {
     }
     let gates: Vec<u32> = held.iter().map(|h| h.hold.lock.0).collect();
     let mut taken = None;
-    let mut circle = None;
+    let mut new = Vec::new();
     let mut guard = GRAPH.lock();
     let graph = guard.get_or_insert_default();
     for holding in held {
@@ -124,8 +124,9 @@ fn look(thread: &Thread, id: u32, place: usize) {
             gates: gates.clone(),
         };
         graph.add(from, id, way);
-        circle = circle.or_else(|| graph.circle(from, id));
+        new.push(from);
     }
+    let circle = graph.circle_through(&new, id);
     drop(guard);
     if let Some(circle) = circle {
         report::inversion(&circle);
@@ -181,10 +182,19 @@ impl Graph {
         edges.flat_map(|(&(from, to), ways)| ways.iter().map(move |way| Step { from, to, way }))
     }
 
+    /// A circle through the newest way from one of some locks to another. Mostly
+    /// nothing leads back to any of them, and one search tells.
+    fn circle_through(&mut self, from: &[u32], to: u32) -> Option<Vec<Inversion>> {
+        if from.is_empty() || !self.leads(to, from) {
+            return None;
+        }
+        from.iter().find_map(|&from| self.circle(from, to))
+    }
+
     /// A circle through the newest way from one lock to another that was not
     /// reported yet.
     fn circle(&mut self, from: u32, to: u32) -> Option<Vec<Inversion>> {
-        if !self.leads(to, from) {
+        if !self.leads(to, &[from]) {
             return None;
         }
         let way = self.ways.get(&(from, to))?.last()?;
@@ -208,12 +218,12 @@ impl Graph {
         self.told.insert(locks).then_some(circle)
     }
 
-    /// Whether some way leads from one lock to another.
-    fn leads(&self, from: u32, to: u32) -> bool {
+    /// Whether some way leads from one lock to one of others.
+    fn leads(&self, from: u32, to: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
         let mut open = vec![from];
         while let Some(at) = open.pop() {
-            if at == to {
+            if to.contains(&at) {
                 return true;
             }
             if seen.insert(at) {
@@ -273,18 +283,18 @@ mod tests {
         let mut danger = false;
         for (at, &to) in locks.iter().enumerate() {
             let gates = &locks[..at];
-            for &from in gates {
-                if graph.wants(from, to, thread, gates) {
-                    let way = Way {
-                        thread,
-                        taken: Context::UNKNOWN,
-                        held: Context::UNKNOWN,
-                        gates: gates.to_vec(),
-                    };
-                    graph.add(from, to, way);
-                    danger |= graph.circle(from, to).is_some();
-                }
+            let wanted = |from: &u32| graph.wants(*from, to, thread, gates);
+            let new: Vec<u32> = gates.iter().copied().filter(wanted).collect();
+            for &from in &new {
+                let way = Way {
+                    thread,
+                    taken: Context::UNKNOWN,
+                    held: Context::UNKNOWN,
+                    gates: gates.to_vec(),
+                };
+                graph.add(from, to, way);
             }
+            danger |= graph.circle_through(&new, to).is_some();
         }
         danger
     }

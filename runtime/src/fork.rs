@@ -13,7 +13,7 @@ use std::ffi::{c_int, c_void};
 use crate::sweep::Pause;
 use crate::thread::Visit;
 use crate::tls::hot;
-use crate::{control, detector, record, registry, report, resident};
+use crate::{control, detector, memory_limit, record, registry, report, resident};
 
 /// What is kept while the process is copied.
 struct Copying {
@@ -84,6 +84,7 @@ pub(crate) extern "C" fn in_child() {
         record::in_child(visit.thread(), &gone);
         resident::open_again();
         control::in_child();
+        memory_limit::in_child();
         drop(pause);
         drop(visit);
     }

@@ -9,14 +9,14 @@
 //! | [`entry`], [`abi`] | the functions that compilers and programs call by name |
 //! | [`interpose`], [`real`] | the C library's functions that we stand in for |
 //! | [`access`], [`rule`], [`bulk`], [`shadow_range`] | what becomes of an access |
-//! | [`shadow`], [`cell`], [`readers`], [`constants`], [`objects`], [`messages`], [`blocks`], [`graves`] | what is remembered, and where |
+//! | [`shadow`], [`cell`], [`readers`], [`constants`], [`objects`], [`messages`], [`blocks`], [`graves`], [`quarantine`] | what is remembered, and where |
 //! | [`stamp`], [`context`], [`frames`], [`locks`], [`sweep`] | how an access fits 28 bits |
 //! | [`sync`], [`deadlock`] | synchronisation: what threads know, which locks they hold |
 //! | [`thread`], [`registry`], [`signals`], [`tls`], [`stack`] | threads |
 //! | [`control`] | who runs when, if that is not left to the system |
 //! | [`general`], [`record`] | events for other detectors and for traces |
 //! | [`report`], [`output`], [`hooks`], [`options`] | what is told, and how |
-//! | [`start`], `preinit`, [`finish`], [`fork`], [`memory`], [`spin`] | beginning, end, copies and ground |
+//! | [`start`], `preinit`, [`finish`], [`fork`], [`memory`], [`memory_limit`], [`spin`] | beginning, end, copies and ground |
 //!
 //! # Invariants
 //! * Nothing here allocates through the program's `malloc`: Rust's allocator is
@@ -55,6 +55,7 @@ mod interpose;
 mod locks;
 mod log;
 mod memory;
+mod memory_limit;
 mod merge;
 mod messages;
 mod objects;
@@ -65,6 +66,7 @@ mod own_heap;
 // Tests set up what they need themselves.
 #[cfg(not(test))]
 mod preinit;
+mod quarantine;
 mod readers;
 mod real;
 mod record;

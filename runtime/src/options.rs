@@ -74,6 +74,12 @@ impl Value for i32 {
     }
 }
 
+impl Value for u64 {
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
 impl Value for String {
     fn read(text: &str) -> Option<Self> {
         Some(text.to_owned())
@@ -181,22 +187,26 @@ options! {
     print_full_thread_history: bool = false;
     /// List the options.
     help: bool = false;
+    /// How large the process may become before all accesses are forgotten, in
+    /// megabytes; 0 does not limit it.
+    memory_limit_mb: u64 = 0;
+    /// Watch the limit also while the program has only one thread.
+    force_background_thread: bool = false;
+    /// Say more about what is going on.
+    verbosity: i32 = 0;
     /// Report signal handlers that change errno.
     check_errno: bool = true;
 }
 
 /// TSan's options that have no meaning here: there is no history to be sized, no
-/// symbolizer to be found, no memory to be flushed, nothing more to be said.
-const MEANINGLESS: [&str; 29] = [
+/// symbolizer to be found.
+const MEANINGLESS: [&str; 26] = [
     "allow_addr2line",
     "die_after_fork",
     "print_module_map",
-    "verbosity",
     "history_size",
-    "memory_limit_mb",
     "flush_memory_ms",
     "flush_symbolizer_ms",
-    "force_background_thread",
     "stop_on_start",
     "io_sync",
     "symbolize",

@@ -350,6 +350,7 @@ fn ended(mut thread: Box<Thread>) {
     crate::record::end(&mut thread);
     crate::cell::give_back(&mut thread.spare);
     crate::messages::give_back(&mut thread.messages);
+    thread.quarantine.clear();
     let mut all = all();
     let number = thread.number;
     let info = &mut all.threads[number as usize];
@@ -497,6 +498,14 @@ pub(crate) fn others_run() -> bool {
     let all = all();
     let runs = |info: &&Info| !info.finished && !info.fiber;
     all.threads.iter().filter(runs).count() > 1
+}
+
+/// Whether any thread of the program runs.
+pub(crate) fn anybody_left() -> bool {
+    all()
+        .threads
+        .iter()
+        .any(|info| !info.finished && !info.fiber)
 }
 
 /// Whether this process was forked off another one.

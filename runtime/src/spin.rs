@@ -124,8 +124,10 @@ fn after(held: u32) -> u32 {
     (held | HELD | AWAITED).wrapping_add(1)
 }
 
-/// Rounds of waiting with the processor busy, and those of giving it away.
-const SPINS: u32 = 50;
+/// Rounds of waiting with the processor busy, and those of giving it away. Who holds
+/// the lock and runs is done within some hundred rounds; a processor that was given
+/// away on a busy machine comes back after milliseconds.
+const SPINS: u32 = 300;
 const YIELDS: u32 = 20;
 /// The round with which sleeping begins.
 const NAPPING: u32 = SPINS + YIELDS;

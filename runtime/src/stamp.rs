@@ -52,6 +52,10 @@ pub(crate) struct Record {
 static EPOCHS: [AtomicU64; LEASES] = [const { AtomicU64::new(0) }; LEASES];
 /// Who made the accesses, as reports name it.
 static THREADS: [AtomicU32; LEASES] = [const { AtomicU32::new(0) }; LEASES];
+/// Room for all records, each as large as an entry: one mapping, however many
+/// threads come and go.
+static ROOM: memory::Table<AtomicU64, { 1 << STAMP_BITS }> = memory::Table::new();
+const _: () = assert!(size_of::<Record>() == size_of::<AtomicU64>());
 static RECORDS: [AtomicPtr<Record>; LEASES] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; LEASES];
 
@@ -199,7 +203,7 @@ pub(crate) fn lease(epoch: Epoch, thread: u32) -> Option<Stamp> {
     MERGES[at].store(false, Ordering::Relaxed);
     THREADS[at].store(thread, Ordering::Relaxed);
     if RECORDS[at].load(Ordering::Relaxed).is_null() {
-        let records = memory::reserve(LEASE as usize * size_of::<Record>());
+        let records = std::ptr::from_ref(ROOM.get(at << LEASE_BITS)).cast_mut();
         RECORDS[at].store(records.cast(), Ordering::Release);
     }
     Some(Stamp(number << LEASE_BITS))

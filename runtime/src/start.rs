@@ -9,8 +9,8 @@ use crate::interpose::threads::farewell;
 use crate::spin::pause;
 use crate::thread::Visit;
 use crate::{
-    cell, control, detector, entry, finish, fork, hooks, memory, messages, objects, options,
-    readers, real, record, shadow, sweep, tape,
+    cell, control, detector, entry, finish, fork, hooks, memory, memory_limit, messages, objects,
+    options, output, readers, real, record, shadow, sweep, tape,
 };
 
 const NOT_YET: u8 = 0;
@@ -51,6 +51,15 @@ pub(crate) fn init() {
             control::start();
             if detector::is_idle() && !tape::is_recording() {
                 only_watch();
+            }
+            if options::get().force_background_thread {
+                memory_limit::watch();
+            }
+            if options::get().verbosity > 0 {
+                output::write(&format!(
+                    "***** Running under ThreadSanitizer (Racehound, pid {}) *****\n",
+                    std::process::id()
+                ));
             }
             hooks::on_initialize();
         }

@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::memory::{self, PAGE};
 use crate::shadow::{self, Word};
 use crate::spin::{self, Spin};
 use crate::stamp::{self, LEASES};
@@ -216,11 +217,22 @@ impl Live {
     }
 }
 
+/// Forgets all accesses, and gives back the memory of what is known of them.
+pub(crate) fn forget_all(_pause: &Pause) {
+    registry::each_thread(Thread::forget_steps);
+    forget_everything();
+}
+
 /// Forgets all accesses, the last resort of a program that remembers too many:
 /// whatever races from now on is found as before.
 fn forget_everything() {
     for (_, base) in shadow::chunks() {
         let empty = |page: &[u64]| {
+            if page.iter().all(|word| Word(*word).as_cell().is_none()) {
+                let base = page.as_ptr().cast_mut().cast();
+                // SAFETY: a page of shadow; nobody else is in the runtime.
+                return unsafe { memory::forget(base, PAGE) };
+            }
             for word in page {
                 match Word(*word).as_cell() {
                     Some(number) => cell::empty(number),

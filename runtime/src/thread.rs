@@ -14,6 +14,7 @@ use crate::frames::{self, Frames};
 use crate::graves::Graves;
 use crate::locks::Held;
 use crate::merge::{Merges, PARTS};
+use crate::quarantine::Quarantine;
 use crate::readers::Steps;
 use crate::shadow::Half;
 use crate::stamp::{self, LEASE, Record, Stamp};
@@ -71,6 +72,8 @@ pub(crate) struct Thread {
     pub(crate) extent: std::ops::Range<usize>,
     /// The blocks that it has freed.
     pub(crate) graves: Graves,
+    /// Those of them that the C library has not got back.
+    pub(crate) quarantine: Quarantine,
     /// Signals and handlers.
     pub(crate) signals: crate::signals::Signals,
     pub(crate) targets: crate::interpose::jumps::Targets,
@@ -126,6 +129,7 @@ impl Thread {
             loads: Loads::default(),
             extent: 0..0,
             graves: Graves::default(),
+            quarantine: Quarantine::default(),
             signals: crate::signals::Signals::default(),
             targets: crate::interpose::jumps::Targets::default(),
             abandoned: Vec::new(),

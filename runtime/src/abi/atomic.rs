@@ -123,6 +123,11 @@ fn load_again<T>(at: (usize, usize), order: MemoryOrder, value: impl Fn() -> T) 
     fence(Ordering::Acquire);
     let same =
         cell::version(number) == Some(version) && shadow::load(group)[0].as_cell() == Some(number);
+    let waiting = same && thread.loads.is_waiting();
+    drop(visit);
+    if waiting {
+        std::thread::yield_now();
+    }
     same.then_some(value)
 }
 

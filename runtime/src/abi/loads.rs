@@ -1,5 +1,8 @@
 //! Atomic loads that were accounted for, so that the next ones like them need not
 //! be: a thread that waits for a value loads it a thousand times.
+//!
+//! With more threads than processors the one that it waits for may need the very
+//! processor that it keeps busy. So it gives it away now and then.
 
 use crate::stamp::Stamp;
 
@@ -21,9 +24,15 @@ pub(crate) struct Load {
 #[derive(Default)]
 pub(crate) struct Loads {
     recent: [Load; RECENT],
+    /// Loads that had nothing new, one after another.
+    in_vain: u32,
 }
 
 const RECENT: usize = 8;
+
+/// So many loads in vain are waiting: some ten microseconds, more than it takes
+/// another thread to go on, and less than it takes the system to let it.
+const PATIENCE: u32 = 1024;
 
 fn slot(load: Load) -> usize {
     load.at.0 / 4 % RECENT
@@ -40,8 +49,16 @@ impl Loads {
             && (known.acquires || !load.acquires)
     }
 
+    /// There was nothing new once more. Whether it is time to let others go on.
+    #[inline]
+    pub(crate) fn is_waiting(&mut self) -> bool {
+        self.in_vain = self.in_vain.wrapping_add(1);
+        self.in_vain.is_multiple_of(PATIENCE)
+    }
+
     /// Notes a load that was accounted for.
     pub(crate) fn note(&mut self, load: Load) {
+        self.in_vain = 0;
         self.recent[slot(load)] = load;
     }
 }

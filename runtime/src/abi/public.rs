@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use racehound_trace::Mode;
 
 use super::{caller, is_off, shown, with_caller};
+use crate::sweep::{self, Pause};
 use crate::sync::{self, Traits};
 use crate::thread::{self, Visit};
 use crate::{objects, shadow_range};
@@ -381,6 +382,15 @@ pub extern "C" fn __tsan_ignore_thread_end() {
     }
 }
 
+/// `__tsan_flush_memory` of the ABI: all accesses so far are forgotten.
+#[unsafe(no_mangle)]
+pub extern "C" fn __tsan_flush_memory() {
+    if !is_off() {
+        let _visit = Visit::begin();
+        sweep::forget_all(&Pause::begin());
+    }
+}
+
 macro_rules! nothing {
     ($($name:ident)*) => {
         $(
@@ -396,8 +406,7 @@ nothing! {
     AnnotateExpectRace AnnotateFlushExpectedRaces AnnotateFlushState AnnotateMemoryIsInitialized
     AnnotateMemoryIsUninitialized AnnotateMutexIsNotPHB AnnotateMutexIsUsedAsCondVar AnnotateNoOp
     AnnotatePCQCreate AnnotatePCQDestroy AnnotatePCQGet AnnotatePCQPut AnnotatePublishMemoryRange
-    AnnotateTraceMemory AnnotateUnpublishMemoryRange __tsan_flush_memory
-    __tsan_on_thread_idle
+    AnnotateTraceMemory AnnotateUnpublishMemoryRange __tsan_on_thread_idle
 }
 
 /// `AnnotateNewMemory`: memory without a past.

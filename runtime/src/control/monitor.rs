@@ -14,6 +14,7 @@ use std::time::Duration;
 use super::clock::Moment;
 use super::roster;
 use super::roster::{Next, Standing};
+use crate::tls::hot;
 
 const PERIOD: Duration = Duration::from_millis(5);
 /// While nobody runs, because all wait for the outside world.
@@ -61,6 +62,9 @@ pub(super) fn dismiss() {
 }
 
 extern "C" fn watch(_: *mut c_void) -> *mut c_void {
+    // SAFETY: our own block. What the C library does for this thread is not the
+    // program's doing.
+    unsafe { (*hot()).gone = 1 };
     let mut seen = (None, 0);
     let (mut asleep, mut busy) = (0, 0);
     while !DISMISSED.load(Ordering::Relaxed) {

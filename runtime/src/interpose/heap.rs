@@ -6,6 +6,9 @@
 //! A block of moderate size looks written by whoever allocated it: the accesses
 //! that follow are then settled by the fast path, and whoever gets hold of the
 //! block without synchronisation is told.
+//!
+//! A block that was freed does not go back to the C library at once, see
+//! [`quarantine`](crate::quarantine), and never twice.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -13,12 +16,22 @@ use std::ptr;
 use super::{AccessKind, Call, interpose};
 use crate::abi::sanitizer;
 use crate::access::Access;
+use crate::blocks::Freed;
 use crate::report::{self, Misuse};
 use crate::thread::Visit;
 use crate::{blocks, detector, record, shadow_range, signals};
 
 /// Larger blocks are not marked as written.
 const MARKED: usize = 64 << 10;
+
+/// The C library has a new block for somebody.
+fn handed_out(block: *mut c_void, size: usize) {
+    match Call::begin() {
+        Some(call) => allocated(&call, block, size),
+        // It may be freed by the program, who must not find what was there before.
+        None => blocks::forget(block as usize),
+    }
+}
 
 fn allocated(call: &Call, block: *mut c_void, size: usize) {
     if block.is_null() {
@@ -49,22 +62,39 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
 #[cold]
 fn forget(block: *mut c_void, size: usize) {
     let visit = Visit::begin();
-    blocks::freed(block as usize);
+    blocks::forget(block as usize);
     record::forget(visit.thread(), block as usize, size);
     shadow_range::forget(visit.thread(), block as usize, size);
 }
 
-fn freeing(call: &Call, block: *mut c_void) {
+/// What becomes of a block that is freed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// Its owner gets it back.
+    GoesBack,
+    /// It waits, and another one that has waited goes back to the C library.
+    Waits,
+}
+
+/// The program frees a block. Returns the one that goes back now, if not null.
+fn freeing(call: &Call, block: *mut c_void, then: Then) -> *mut c_void {
     if call.is_loaders() {
         // SAFETY: a block, or the C library would fail over it.
-        return forget(block, unsafe { libc::malloc_usable_size(block) });
+        let size = unsafe { libc::malloc_usable_size(block) };
+        forget(block, size);
+        return block;
     }
     signals::unsafe_call(call.place);
     sanitizer::freeing(block);
-    let Some(size) = blocks::size(block as usize) else {
-        return;
+    let size = match blocks::free(block as usize) {
+        Freed::Now(size) => size,
+        Freed::Unknown => return block,
+        Freed::Before(size) => {
+            // What comes later may belong to another block by now.
+            call.writes(block, size.min(8));
+            return ptr::null_mut();
+        }
     };
-    blocks::freed(block as usize);
     let visit = Visit::begin();
     let thread = visit.thread();
     let watched = thread.ignore == 0 && !call.ignored;
@@ -97,6 +127,10 @@ fn freeing(call: &Call, block: *mut c_void) {
             lock.taken,
         );
     }
+    match then {
+        Then::GoesBack => block,
+        Then::Waits => thread.quarantine.exchange(block, size),
+    }
 }
 
 unsafe extern "C" {
@@ -110,23 +144,21 @@ unsafe extern "C" {
 interpose! {
     fn malloc(size: usize) -> *mut c_void {
         let block = __libc_malloc(size);
-        if let Some(call) = Call::begin() {
-            allocated(&call, block, size);
-        }
+        handed_out(block, size);
         block
     }
 
     fn calloc(count: usize, size: usize) -> *mut c_void {
         let block = __libc_calloc(count, size);
-        if let Some(call) = Call::begin() {
-            allocated(&call, block, count.saturating_mul(size));
-        }
+        handed_out(block, count.saturating_mul(size));
         block
     }
 
     fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
         let Some(call) = Call::begin() else {
-            return __libc_realloc(block, size);
+            let new = __libc_realloc(block, size);
+            blocks::forget(new as usize);
+            return new;
         };
         if block.is_null() {
             let new = __libc_malloc(size);
@@ -134,8 +166,8 @@ interpose! {
             return new;
         }
         if size == 0 {
-            freeing(&call, block);
-            return __libc_realloc(block, 0);
+            __libc_free(freeing(&call, block, Then::Waits));
+            return ptr::null_mut();
         }
         // A copy, so that the old block is freed by us while it is still ours.
         let new = __libc_malloc(size);
@@ -146,8 +178,7 @@ interpose! {
         let old = libc::malloc_usable_size(block);
         ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast::<u8>(), old.min(size));
         allocated(&call, new, size);
-        freeing(&call, block);
-        __libc_free(block);
+        __libc_free(freeing(&call, block, Then::Waits));
         new
     }
 
@@ -171,10 +202,10 @@ interpose! {
     }
 
     fn free(block: *mut c_void) {
-        if !block.is_null() && let Some(call) = Call::begin() {
-            freeing(&call, block);
-        }
-        __libc_free(block);
+        __libc_free(match Call::begin() {
+            Some(call) if !block.is_null() => freeing(&call, block, Then::Waits),
+            _ => block,
+        });
     }
 
     fn cfree(block: *mut c_void) {
@@ -183,43 +214,37 @@ interpose! {
 
     fn memalign(align: usize, size: usize) -> *mut c_void {
         let block = __libc_memalign(align, size);
-        if let Some(call) = Call::begin() {
-            allocated(&call, block, size);
-        }
+        handed_out(block, size);
         block
     }
 
     fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
         let block = libc::aligned_alloc(align, size);
-        if let Some(call) = Call::begin() {
-            allocated(&call, block, size);
-        }
+        handed_out(block, size);
         block
     }
 
     fn posix_memalign(block: *mut *mut c_void, align: usize, size: usize) -> c_int {
         let result = libc::posix_memalign(block, align, size);
-        if result == 0 && let Some(call) = Call::begin() {
-            allocated(&call, *block, size);
-            call.writes(block, size_of::<*mut c_void>());
+        if result == 0 {
+            handed_out(*block, size);
+            if let Some(call) = Call::begin() {
+                call.writes(block, size_of::<*mut c_void>());
+            }
         }
         result
     }
 
     fn valloc(size: usize) -> *mut c_void {
         let block = __libc_memalign(crate::memory::PAGE, size);
-        if let Some(call) = Call::begin() {
-            allocated(&call, block, size);
-        }
+        handed_out(block, size);
         block
     }
 
     fn pvalloc(size: usize) -> *mut c_void {
         let size = size.next_multiple_of(crate::memory::PAGE).max(crate::memory::PAGE);
         let block = __libc_memalign(crate::memory::PAGE, size);
-        if let Some(call) = Call::begin() {
-            allocated(&call, block, size);
-        }
+        handed_out(block, size);
         block
     }
 }
@@ -250,8 +275,8 @@ macro_rules! operators {
                 let Some(call) = Call::begin() else {
                     return real::$delete(block $(, $rest)*);
                 };
-                if !block.is_null() {
-                    freeing(&call, block);
+                if block.is_null() || freeing(&call, block, Then::GoesBack).is_null() {
+                    return;
                 }
                 let inside = Visit::begin();
                 real::$delete(block $(, $rest)*);

@@ -8,7 +8,7 @@ use super::{Call, interpose};
 use crate::signals::{self, Blocked};
 use crate::thread::{Thread, Visit};
 use crate::tls::{Hot, hot};
-use crate::{control, registry, shadow_range};
+use crate::{control, memory_limit, registry, shadow_range};
 
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
@@ -91,6 +91,7 @@ interpose! {
         // The program may look at the handle only after the call, but the new
         // thread may end before it.
         let mut new = ptr::null_mut::<c_void>() as libc::pthread_t;
+        memory_limit::watch();
         let result = {
             let _aside = Aside::begin();
             libc::pthread_create(&raw mut new, attributes, begin, raw.cast())
@@ -276,7 +277,7 @@ pub(crate) mod farewell {
 
     use crate::signals::Blocked;
     use crate::tls::hot;
-    use crate::{control, registry};
+    use crate::{control, memory_limit, registry};
 
     static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
@@ -313,5 +314,6 @@ pub(crate) mod farewell {
         if let Some(number) = number {
             control::end(number);
         }
+        memory_limit::thread_ended();
     }
 }
