@@ -14,6 +14,7 @@ use std::time::Duration;
 use super::clock::Moment;
 use super::roster;
 use super::roster::{Next, Standing};
+use crate::output;
 use crate::tls::hot;
 
 const PERIOD: Duration = Duration::from_millis(5);
@@ -66,7 +67,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
     // program's doing.
     unsafe { (*hot()).gone = 1 };
     let mut seen = (None, 0);
-    let (mut asleep, mut busy) = (0, 0);
+    let (mut asleep, mut busy, mut told) = (0, 0, false);
     while !DISMISSED.load(Ordering::Relaxed) {
         std::thread::sleep(match seen.0 {
             Some(_) => PERIOD,
@@ -92,8 +93,9 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
             Some(b'S' | b'D') => asleep += 1,
             _ => busy += 1,
         }
-        if asleep >= ASLEEP || busy >= BUSY {
-            send_outside(now);
+        if (asleep >= ASLEEP || busy >= BUSY) && send_outside(now) && !told {
+            told = true;
+            tell(number, asleep >= ASLEEP);
         }
     }
     std::ptr::null_mut()
@@ -110,17 +112,32 @@ fn let_real_time_pass() {
     go_on(&mut roster);
 }
 
-/// Counts the running thread as outside, if nothing has happened meanwhile.
-fn send_outside(seen: (Option<u32>, u64)) {
+/// Counts the running thread as outside, if nothing has happened meanwhile; whether
+/// that is so.
+fn send_outside(seen: (Option<u32>, u64)) -> bool {
     let mut roster = roster();
     if (roster.running, roster.steps) != seen {
-        return;
+        return false;
     }
-    if let Some(member) = seen.0.and_then(|number| roster.member(number)) {
-        member.standing = Standing::Outside;
-        roster.running = None;
-        go_on(&mut roster);
-    }
+    let Some(member) = seen.0.and_then(|number| roster.member(number)) else {
+        return false;
+    };
+    member.standing = Standing::Outside;
+    roster.running = None;
+    go_on(&mut roster);
+    true
+}
+
+/// Says that control was given up, once: it may be so in every round of a loop.
+fn tell(number: u32, sleeps: bool) {
+    let what = match sleeps {
+        true => "waits for something that cannot be seen from here",
+        false => "computes for long without a step that others could wait for",
+    };
+    output::write(&format!(
+        "racehound: T{number} {what}; others go on meanwhile, so the seed alone does not repeat \
+         this execution\n"
+    ));
 }
 
 fn go_on(roster: &mut super::roster::Roster) {
