@@ -51,7 +51,7 @@ pub(crate) enum Command {
   racehound run --detector acculock -- ./bank --accounts 10
   racehound run --json findings.json --format text -- ./bank
   racehound run --schedule random --seed 7 -- ./bank
-  racehound run --schedule racefuzzer --pair bank.c:12,bank.c:30 --seed 7 -- ./bank
+  racehound run --schedule racefuzzer --pair bank.c:12,bank.c:20 --seed 8 -- ./bank
   racehound run --record bank.rht -- ./bank; racehound analyze bank.rht --detector all
 
 Options of the runtime, ThreadSanitizer's among them, are taken from the environment variables
@@ -67,7 +67,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "PLAN")]
     pub(crate) schedule: Option<String>,
 
-    /// What random decisions depend on: the same seed gives the same execution
+    /// What random decisions depend on: the same seed gives the same execution, as far as the
+    /// program depends on its threads
     #[arg(long, value_name = "NUMBER", requires = "schedule")]
     pub(crate) seed: Option<u64>,
 

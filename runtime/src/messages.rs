@@ -158,7 +158,7 @@ pub(crate) fn set_behind(cell: &Cell, objects: u32) {
     }
 }
 
-/// The only object of a cell that is not held, if it is no message.
+/// Whether a link in the list of a cell leads to a message.
 pub(crate) fn is_message(link: u32) -> bool {
     link & MESSAGE != 0
 }

@@ -252,6 +252,24 @@ int main(void) {
 }
 
 #[test]
+fn a_place_without_an_access_is_told() {
+    let source = "figures/racefuzzer_2.c";
+    let shop = built(source);
+    let (there, lock) = (line(source, "// 8: RACE"), line(source, "// 11"));
+    let pair = format!("{there},{lock}");
+    let output = scheduled(&shop, &["--schedule", "racefuzzer", "--pair", &pair]);
+    let text = stderr(&output);
+    assert!(
+        text.contains(&format!("no access was made at {lock}")),
+        "{text}"
+    );
+    assert!(
+        !text.contains(&format!("no access was made at {there}")),
+        "{text}"
+    );
+}
+
+#[test]
 fn delays_change_nothing_but_time() {
     let shop = built("clean/cond_broadcast.c");
     let noise = "contest:percent=100,longest=100";

@@ -45,7 +45,7 @@ use crate::tls::hot;
 use roster::{Chooser, Next, Roster};
 
 pub(crate) use turn::Turn;
-pub(crate) use waits::Lock;
+pub(crate) use waits::{ANY_BITS, Lock};
 
 static ON: AtomicBool = AtomicBool::new(false);
 static ROSTER: Locked<Option<Roster>> = Locked::new(None);
@@ -247,6 +247,9 @@ pub(crate) fn conclude() -> Option<String> {
     };
     let plan = options.plan.as_ref()?;
     let mut text = format!("racehound: schedule {plan}: {steps} steps, hash {fingerprint}\n");
+    for place in sites::never_accessed() {
+        text += &format!("racehound: no access was made at {place}\n");
+    }
     if let Some(divergence) = divergence {
         text += &format!("racehound: the execution left the schedule at {divergence}\n");
     }

@@ -137,6 +137,13 @@ impl Holders {
     }
 }
 
+/// How a thread comes to a barrier.
+pub(super) enum Arrival {
+    /// Others have yet to come: it waits until this round is over.
+    Early(u64),
+    Last,
+}
+
 struct Barrier {
     size: u32,
     inside: u32,
@@ -612,18 +619,17 @@ impl Roster {
         self.barriers.insert(address, barrier);
     }
 
-    /// A thread reaches a barrier: the round it has to wait for, or none if it was
-    /// the last to come. An error if nobody has made the barrier.
-    pub(super) fn arrive(&mut self, address: usize) -> Option<Result<u64, ()>> {
+    /// A thread reaches a barrier. None if nobody has said how many must come.
+    pub(super) fn arrive(&mut self, address: usize) -> Option<Arrival> {
         let barrier = self.barriers.get_mut(&address)?;
         barrier.inside += 1;
         if barrier.inside < barrier.size {
-            return Some(Ok(barrier.round));
+            return Some(Arrival::Early(barrier.round));
         }
         barrier.inside = 0;
         barrier.round += 1;
         self.changes += 1;
-        Some(Err(()))
+        Some(Arrival::Last)
     }
 
     pub(super) fn begin_once(&mut self, number: u32, address: usize) {

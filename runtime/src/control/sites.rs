@@ -20,6 +20,8 @@ static SITES: Locked<Option<Sites>> = Locked::new(None);
 struct Sites {
     /// What users call the places that are watched.
     watched: Vec<String>,
+    /// Those of them at which an access was made.
+    accessed: Vec<SiteId>,
     known: FxHashMap<usize, SiteId>,
     /// The first place met of each number, behind those that are watched.
     places: Vec<usize>,
@@ -75,6 +77,25 @@ pub(super) fn site(place: usize) -> SiteId {
 /// The names of the places that are watched.
 pub(super) fn watched() -> Vec<String> {
     with(|sites| sites.watched.clone())
+}
+
+/// An access is made at a place that is watched.
+pub(super) fn accessed(site: SiteId) {
+    with(|sites| {
+        if !sites.accessed.contains(&site) {
+            sites.accessed.push(site);
+        }
+    });
+}
+
+/// The names of those at which none was made.
+pub(super) fn never_accessed() -> Vec<String> {
+    with(|sites| {
+        let names = sites.watched.iter().enumerate();
+        let never = |index: usize| !sites.accessed.contains(&SiteId::from_index(index));
+        let unmet = names.filter(|(index, _)| never(*index));
+        unmet.map(|(_, name)| name.clone()).collect()
+    })
 }
 
 /// Whether a place is one of those that are watched.

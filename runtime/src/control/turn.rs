@@ -105,6 +105,9 @@ impl Turn {
         };
         let next = self.note(|roster| {
             let op = op(roster);
+            if context != Context::UNKNOWN && op.is_some_and(|op| op.access().is_some()) {
+                sites::accessed(self.site);
+            }
             let now = roster.clock.now();
             let member = roster.member(self.number).expect("it was found");
             member.standing = Standing::Waiting;

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use racehound_trace::{Loc, MemoryOrder, Mode, Op, ThreadId};
 
 use super::clock::Until;
-use super::roster::{self, Roster, Want};
+use super::roster::{self, Arrival, Roster, Want};
 use super::turn::{Came, Turn, cancellation_point};
 use crate::interpose::Errno;
 
@@ -57,6 +57,9 @@ impl Lock {
         }
     }
 }
+
+/// Any bits of those that wait for a futex.
+pub(crate) const ANY_BITS: u32 = u32::MAX;
 
 impl Turn {
     /// Takes a lock, for which `attempt` only tries; `really` waits for it.
@@ -246,8 +249,8 @@ impl Turn {
             Some(Op::BarrierArrive { barrier })
         });
         match self.note(|roster| roster.arrive(barrier))? {
-            Err(()) => Some(true),
-            Ok(round) => {
+            Arrival::Last => Some(true),
+            Arrival::Early(round) => {
                 self.wait(Want::Round { barrier, round }, None, |_| None);
                 Some(false)
             }

@@ -50,7 +50,9 @@ pub(crate) extern "C" fn access(address: usize, place: usize, sort: usize) {
 }
 
 impl Turn {
-    /// Something is read or written, if that is watched here.
+    /// Something is read or written, if that is watched here. What a function of the
+    /// C library writes is announced when it has: the thread has ordered itself
+    /// before nobody since, so what it meets there is a race all the same.
     pub(crate) fn access(&self, address: usize, size: usize, is_write: bool) {
         if !sites::is_watched(self.site) {
             return;

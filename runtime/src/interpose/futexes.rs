@@ -3,11 +3,8 @@
 
 use std::ffi::{c_int, c_long};
 
-use crate::control::Turn;
 use crate::control::clock::Until;
-
-/// Any bits of those that wait for a futex.
-const ANY: u32 = u32::MAX;
+use crate::control::{ANY_BITS, Turn};
 
 /// Carries an operation out, as the kernel would; none if it is one that only the
 /// kernel can.
@@ -27,7 +24,7 @@ pub(super) unsafe fn call(turn: &Turn, arguments: &[usize; 6]) -> Option<c_long>
     match command {
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
             let (bits, until) = match command {
-                libc::FUTEX_WAIT => (ANY, time().map(Until::passed)),
+                libc::FUTEX_WAIT => (ANY_BITS, time().map(Until::passed)),
                 _ => (last as u32, time().map(|&time| Until::Shows(clock, time))),
             };
             turn.give_way();
@@ -41,14 +38,14 @@ pub(super) unsafe fn call(turn: &Turn, arguments: &[usize; 6]) -> Option<c_long>
         }
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
             let bits = match command {
-                libc::FUTEX_WAKE => ANY,
+                libc::FUTEX_WAKE => ANY_BITS,
                 _ => last as u32,
             };
             Some(turn.wake_futex(futex, bits, value) as c_long)
         }
         libc::FUTEX_CMP_REQUEUE if word(futex) != last as u32 => Some(fails(libc::EAGAIN)),
         libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE => {
-            let woken = turn.wake_futex(futex, ANY, value);
+            let woken = turn.wake_futex(futex, ANY_BITS, value);
             let moved = turn.requeue_futex(futex, second, fourth);
             Some((woken + moved) as c_long)
         }

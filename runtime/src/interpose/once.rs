@@ -8,6 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Call, Errno, interpose};
+use crate::control::ANY_BITS;
 use crate::hooks;
 use crate::thread::{self, Visit};
 
@@ -127,9 +128,6 @@ struct Guard {
     owner: AtomicU32,
 }
 
-/// Any bits of those that wait for a futex.
-const ANY: u32 = u32::MAX;
-
 const DONE: u32 = 1;
 const PENDING_BIT: u32 = 1 << 8;
 const WAITED_FOR: u32 = 1 << 16;
@@ -156,7 +154,7 @@ unsafe fn leave(guard: *mut Guard, state: u32) {
         let before = (*guard).state.swap(state, Ordering::AcqRel);
         if before & WAITED_FOR != 0 {
             if let Some(turn) = Call::begin().and_then(|call| call.turn()) {
-                turn.wake_futex(guard as usize, ANY, usize::MAX);
+                turn.wake_futex(guard as usize, ANY_BITS, usize::MAX);
             }
             libc::syscall(libc::SYS_futex, guard, libc::FUTEX_WAKE, c_int::MAX);
         }
@@ -216,7 +214,7 @@ interpose! {
             }
             let _errno = Errno::keep();
             if let Some(turn) = Call::begin().and_then(|call| call.turn()) {
-                turn.wait_for_futex(guard as usize, ANY, None);
+                turn.wait_for_futex(guard as usize, ANY_BITS, None);
                 continue;
             }
             let forever = std::ptr::null::<libc::timespec>();
