@@ -28,6 +28,7 @@ fn main() {
         "detect",
         "trace",
         "report",
+        "schedule",
         "symbols",
         "Cargo.lock",
     ] {
@@ -177,6 +178,7 @@ fn exports(symbols: &BTreeSet<String>, names: &[String]) -> BTreeSet<String> {
         "__sanitizer_",
         "Annotate",
         "WTFAnnotate",
+        "__racehound_meeting",
         "__racehound_runtime",
     ];
     let is_public = |symbol: &&String| {

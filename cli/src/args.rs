@@ -26,6 +26,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Model(ModelCommand),
     Run(Run),
+    Replay(Replay),
     /// Compile and link C as the C compiler does, ready for Racehound
     #[command(name = "cc", long_about = DROP_IN)]
     Cc(Compile),
@@ -52,6 +53,7 @@ pub(crate) enum Command {
   racehound run --json findings.json --format text -- ./bank
   racehound run --schedule random --seed 7 -- ./bank
   racehound run --schedule racefuzzer --pair bank.c:12,bank.c:20 --seed 8 -- ./bank
+  racehound run --schedule racefuzzer --pair findings.json --times 10 -- ./bank
   racehound run --record bank.rht -- ./bank; racehound analyze bank.rht --detector all
 
 Options of the runtime, ThreadSanitizer's among them, are taken from the environment variables
@@ -73,9 +75,19 @@ pub(crate) struct Run {
     pub(crate) seed: Option<u64>,
 
     /// Two places that may race, for --schedule racefuzzer: a thread that is about to execute one
-    /// waits there until another is about to execute the other
+    /// waits there until another is about to execute the other. Or the file of a report written by
+    /// --json: the races in it, or with FILE#R2 that one
     #[arg(long, value_name = "FILE:LINE,FILE:LINE")]
     pub(crate) pair: Vec<String>,
+
+    /// Put each pair to the test with up to this many seeds, out of sight: until the two accesses
+    /// meet and do so again, then both orders of them for the harm they do
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) times: Option<u64>,
+
+    /// Most seconds for one execution, with --times or where the program is run again
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: u64,
 
     /// Write the schedule of the execution, for --schedule replay:file=FILE
     #[arg(long, value_name = "FILE", requires = "schedule")]
@@ -102,6 +114,48 @@ pub(crate) struct Run {
     /// The program and its arguments
     #[arg(
         required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// Make a finding happen again, here and now
+///
+/// Runs the program as it was run when the finding was made: with the schedule that brought it
+/// about. Reports are those of --json; a file written by --schedule-out is replayed as well. Says
+/// whether it happened again; if so, the exit code is 66, or what the program died of.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound run --schedule racefuzzer --pair bank.c:12,bank.c:30 --times 10 --json f.json -- ./bank
+  racehound replay f.json
+  racehound replay f.json --id R2 --times 20
+  racehound replay f.json --gdb
+  racehound replay run.schedule -- ./bank")]
+pub(crate) struct Replay {
+    /// A report, or a schedule
+    #[arg(value_name = "FILE")]
+    pub(crate) finding: PathBuf,
+
+    /// Which finding of a report; without it, the first that can be replayed
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+
+    /// Stop in gdb when both threads stand at their accesses
+    #[arg(long, conflicts_with = "times")]
+    pub(crate) gdb: bool,
+
+    /// Replay that often, out of sight, and count
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) times: Option<u64>,
+
+    /// Most seconds for one execution, with --times
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: u64,
+
+    /// The program and its arguments, if it is another than in the report
+    #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
         value_name = "PROGRAM"

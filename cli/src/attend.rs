@@ -16,15 +16,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use libc::{c_int, pid_t, sigset_t};
-
-/// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// It exited with this code.
-    Code(u8),
-    /// This signal killed it.
-    Signal(c_int),
-}
+use racehound_hunt::Ending;
 
 /// What is passed on.
 const PASSED_ON: [c_int; 9] = [
@@ -38,20 +30,6 @@ const PASSED_ON: [c_int; 9] = [
     libc::SIGTSTP,
     libc::SIGCONT,
 ];
-
-/// Lets the program have its memory at the same addresses in every run.
-pub(crate) fn fix_addresses(command: &mut Command) {
-    let fix = || {
-        // SAFETY: a system call. Where it is not allowed, addresses differ.
-        unsafe {
-            let usual = libc::personality(0xffff_ffff);
-            libc::personality(usual as libc::c_ulong | libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
-        }
-        Ok(())
-    };
-    // SAFETY: it neither allocates nor locks, as befits a forked process.
-    unsafe { command.pre_exec(fix) };
-}
 
 /// Runs the program to its end.
 pub(crate) fn run(command: &mut Command) -> io::Result<Ending> {

@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use racehound_hunt::execution;
+use racehound_hunt::options::Unspeakable;
+
 /// Why a command gave up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -37,6 +40,9 @@ pub(crate) enum Error {
     /// A wish that makes no sense.
     #[error("{0}")]
     Wish(String),
+    /// A name that cannot be passed on to the runtime.
+    #[error(transparent)]
+    Unspeakable(#[from] Unspeakable),
     /// The reader of our output went away.
     #[error("the output was closed")]
     OutputClosed,
@@ -62,6 +68,15 @@ impl Error {
                 path: path.to_owned(),
                 source,
             },
+        }
+    }
+}
+
+impl From<execution::Error> for Error {
+    fn from(error: execution::Error) -> Self {
+        match error {
+            execution::Error::Unspeakable(error) => error.into(),
+            execution::Error::System { .. } => Self::NotStarted(error.to_string()),
         }
     }
 }

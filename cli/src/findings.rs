@@ -66,7 +66,6 @@ fn finding(group: &[(&Outcome, &Warning)], space: Space, tables: &Tables) -> Fin
             true => Status::Observed,
             false => Status::Predicted,
         },
-        harm: None,
         location: Location {
             what: match space {
                 Space::Names => "variable",
@@ -82,11 +81,10 @@ fn finding(group: &[(&Outcome, &Warning)], space: Space, tables: &Tables) -> Fin
             access(&warning.first, warning.size, tables),
             access(&warning.second, warning.size, tables),
         ],
-        threads: Vec::new(),
         found_by,
         reasons,
         first_run: 1,
-        replay: None,
+        ..Finding::default()
     }
 }
 

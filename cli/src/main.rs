@@ -3,15 +3,21 @@
 
 mod args;
 mod attend;
+mod build;
 mod commands;
 mod error;
 mod findings;
+mod gdb;
 mod input;
 mod instrumentation;
 mod journal;
 mod output;
+mod pairs;
 mod plan;
 mod progress;
+mod shell;
+mod stdin;
+mod subject;
 mod verdict;
 
 use std::process::ExitCode;
@@ -42,6 +48,7 @@ fn main() -> ExitCode {
         Command::Model(ModelCommand::Explore(args)) => commands::model::explore(&args),
         Command::Model(ModelCommand::Run(args)) => commands::model::run(&args),
         Command::Run(args) => commands::run::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
         Command::Cc(args) => return driver::main(Language::C, args.arguments),
         Command::Cxx(args) => return driver::main(Language::Cxx, args.arguments),
     };

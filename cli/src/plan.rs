@@ -4,36 +4,49 @@ use racehound_schedule::Plan;
 
 use crate::args::Run;
 use crate::error::Error;
+use crate::pairs;
 
-/// The plan; none if the system schedules and nobody interferes.
-pub(crate) fn of(args: &Run) -> Result<Option<Plan>, Error> {
+/// The plan; [`Plan::Free`] if nobody interferes.
+pub(crate) fn of(args: &Run) -> Result<Plan, Error> {
     let Some(schedule) = &args.schedule else {
-        return match args.pair.is_empty() {
-            true => Ok(None),
-            false => Err(Error::Wish(
-                "--pair is for --schedule racefuzzer, which was not given".to_owned(),
-            )),
+        let fuzzes = !args.pair.is_empty();
+        return match (fuzzes, args.times) {
+            (false, None) => Ok(Plan::Free),
+            (true, _) => Err(only_for_racefuzzer("--pair")),
+            (false, Some(_)) => Err(only_for_racefuzzer("--times")),
         };
     };
+    let mut named = Vec::new();
+    for word in &args.pair {
+        named.extend(pairs::named(word)?);
+    }
     let (name, settings) = schedule.split_once(':').unwrap_or((schedule, ""));
     let given = settings.split(',').filter(|setting| !setting.is_empty());
     let mut settings: Vec<String> = given.map(str::to_owned).collect();
     settings.extend(args.seed.map(|seed| format!("seed={seed}")));
-    settings.extend(args.pair.iter().map(|pair| format!("pair={pair}")));
+    settings.extend(named.iter().map(|(pair, _)| format!("pair={pair}")));
     let text = match settings.is_empty() {
         true => name.to_owned(),
         false => format!("{name}:{}", settings.join(",")),
     };
-    match text.parse() {
-        Ok(Plan::Free) => Ok(None),
-        Ok(plan) => Ok(Some(plan)),
-        Err(error) => Err(Error::Wish(format!("--schedule {text}: {error}"))),
+    let wrong = |error| Error::Wish(format!("--schedule {text}: {error}"));
+    let plan: Plan = text.parse().map_err(wrong)?;
+    match plan {
+        Plan::RaceFuzzer { .. } => Ok(plan),
+        _ if args.times.is_some() => Err(only_for_racefuzzer("--times")),
+        _ => Ok(plan),
     }
 }
 
+fn only_for_racefuzzer(option: &str) -> Error {
+    Error::Wish(format!(
+        "{option} is for --schedule racefuzzer, which was not given"
+    ))
+}
+
 /// The detector that goes with it.
-pub(crate) fn detector(args: &Run, plan: Option<&Plan>) -> Result<String, Error> {
-    let fuzzes = matches!(plan, Some(Plan::RaceFuzzer { .. }));
+pub(crate) fn detector(args: &Run, plan: &Plan) -> Result<String, Error> {
+    let fuzzes = matches!(plan, Plan::RaceFuzzer { .. });
     match args.detector.as_deref() {
         Some(detector) if fuzzes && detector != "none" => Err(Error::Wish(format!(
             "--detector {detector}: --schedule racefuzzer looks at the pair only, so there is \

@@ -26,6 +26,13 @@ impl Progress {
         Self::new(Some(total), "{human_pos}/{human_len} events", "{human_pos}")
     }
 
+    /// Progress through this many steps of something.
+    pub(crate) fn steps(total: u64, of: String) -> Self {
+        let progress = Self::new(Some(total), "{msg}", "{msg}");
+        progress.bar.set_message(of);
+        progress
+    }
+
     fn new(total: Option<u64>, known: &str, unknown: &str) -> Self {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
         let template = match total {
@@ -50,6 +57,11 @@ impl Progress {
             self.shown = true;
         }
         self.bar.set_position(position);
+    }
+
+    /// Says that one more step is done.
+    pub(crate) fn next(&mut self) {
+        self.at(self.bar.position() + 1);
     }
 }
 

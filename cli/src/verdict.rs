@@ -43,10 +43,21 @@ pub(crate) fn closing(report: &Report, failing: usize, code: u8) -> String {
         let findings = report.findings.iter();
         findings.filter(|f| f.status == status).count()
     };
-    let (observed, predicted) = (count(Status::Observed), count(Status::Predicted));
+    let always = [Status::Observed, Status::Predicted];
+    let counted: Vec<String> = [
+        Status::Confirmed,
+        Status::Observed,
+        Status::Predicted,
+        Status::Unreproduced,
+    ]
+    .into_iter()
+    .filter(|status| always.contains(status) || count(*status) > 0)
+    .map(|status| format!("{} {}", count(status), status.name()))
+    .collect();
+    let counted = counted.join(", ");
     let meaning = match failing {
         0 => "nothing at the --fail-on level".to_owned(),
         n => format!("{n} at the --fail-on level"),
     };
-    format!("{observed} observed, {predicted} predicted; exit code {code}: {meaning}\n")
+    format!("{counted}; exit code {code}: {meaning}\n")
 }

@@ -26,6 +26,12 @@ pub struct Report {
     pub seed: Option<u64>,
     /// How many executions were looked at.
     pub runs: u64,
+    /// Where the program was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// What tells the program's file from another build of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
     /// What was found, most important first.
     pub findings: Vec<Finding>,
 }
@@ -37,13 +43,15 @@ impl Default for Report {
             program: Vec::new(),
             seed: None,
             runs: 0,
+            directory: None,
+            build: None,
             findings: Vec::new(),
         }
     }
 }
 
 /// One bug, or suspicion of one: one for each distinct set of sites.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What to call it: R1, R2, …
     pub id: String,
@@ -57,6 +65,10 @@ pub struct Finding {
     /// What it led to; absent where no harm was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harm: Option<Harm>,
+    /// Everything that was seen to come of it, if there is more than `harm`: the
+    /// worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub harms: Vec<Harm>,
     /// The memory it is about.
     pub location: Location,
     /// How many locations show it; `location` is the first.
@@ -72,6 +84,9 @@ pub struct Finding {
     pub reasons: Vec<Explanation>,
     /// The first run that showed it, from 1.
     pub first_run: u64,
+    /// The plan of scheduling that makes it happen, and the harm if there is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
     /// The command that makes it happen again; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<String>,
@@ -87,10 +102,11 @@ impl Finding {
 }
 
 /// What sort of bug a finding is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Kind {
     /// Two accesses, at least one a write, with nothing to order them.
+    #[default]
     Race,
     /// A region that should be atomic on one location is not.
     Atomicity,
@@ -146,12 +162,13 @@ impl TryFrom<String> for Kind {
 }
 
 /// How certain a finding is, least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Tried, did not happen.
     Unreproduced,
     /// Suspected, not yet tried.
+    #[default]
     Predicted,
     /// A precise detector saw it in a real execution.
     Observed,
@@ -172,14 +189,21 @@ impl Status {
 }
 
 /// What a confirmed finding led to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Harm {
-    /// Crash, assertion, hang, deadlock, exit code, output.
+    /// `crash`, `assertion`, `exception`, `deadlock`, `hang`, `exit-code` or
+    /// `output`.
     pub kind: String,
-    /// Which signal, which code.
+    /// Which signal, which code, which assertion.
     pub detail: String,
-    /// The run that shows it.
+    /// The run that shows it, from 1.
     pub run: u64,
+    /// The seed of that run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// The plan of scheduling of that run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
 }
 
 /// What a finding is about: memory, mostly.
@@ -383,10 +407,21 @@ mod tests {
     }
 
     prop_compose! {
+        fn harm()(
+            (kind, detail, run) in any::<(String, String, u64)>(),
+            seed in any::<Option<u64>>(),
+            schedule in option::of(any::<String>()),
+        ) -> Harm {
+            Harm { kind, detail, run, seed, schedule }
+        }
+    }
+
+    prop_compose! {
         fn finding()(
             (id, kind, status) in (any::<String>(), kind(), status()),
-            (detail, replay) in any::<(Option<String>, Option<String>)>(),
-            harm in option::of(any::<(String, String, u64)>()),
+            (detail, schedule, replay) in any::<(Option<String>, Option<String>, Option<String>)>(),
+            harm in option::of(harm()),
+            harms in vec(harm(), 0..3),
             location in location(),
             (locations, first_run) in any::<(usize, u64)>(),
             accesses in vec(access(), 0..3),
@@ -394,12 +429,11 @@ mod tests {
             found_by in vec(any::<String>(), 0..3),
             reasons in vec(any::<(String, String)>(), 0..3),
         ) -> Finding {
-            let harm = harm.map(|(kind, detail, run)| Harm { kind, detail, run });
             let reasons = reasons.into_iter().map(|(by, because)| Explanation { by, because });
             let reasons = reasons.collect();
             Finding {
-                id, kind, detail, status, harm, location, locations, accesses, threads, found_by,
-                reasons, first_run, replay,
+                id, kind, detail, status, harm, harms, location, locations, accesses, threads,
+                found_by, reasons, first_run, schedule, replay,
             }
         }
     }
@@ -410,9 +444,10 @@ mod tests {
             program in vec(any::<String>(), 0..3),
             seed in any::<Option<u64>>(),
             runs in any::<u64>(),
+            (directory, build) in any::<(Option<String>, Option<String>)>(),
             findings in vec(finding(), 0..3),
         ) {
-            let report = Report { version: VERSION, program, seed, runs, findings };
+            let report = Report { program, seed, runs, directory, build, findings, ..Report::default() };
             let json = serde_json::to_string(&report).unwrap();
             prop_assert!(!json.contains('\n'));
             prop_assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);

@@ -1,7 +1,8 @@
 //! What Racehound tells people and programs.
 //!
 //! [`finding`] is the contract: the findings as `--json` writes them. [`text`]
-//! shows the same findings on a terminal, [`table`] lines up columns.
+//! shows the same findings on a terminal, [`table`] lines up columns. [`journal`]
+//! is what programs under test note meanwhile.
 //!
 //! ```
 //! use racehound_report::finding::{Report, VERSION};
@@ -17,5 +18,6 @@
 //! ```
 
 pub mod finding;
+pub mod journal;
 pub mod table;
 pub mod text;

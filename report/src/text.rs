@@ -9,6 +9,8 @@ use crate::finding::{Access, Finding, Frame, Kind, Status};
 
 /// What stands out.
 const HEADING: Style = Style::new().bold();
+/// What hurts.
+const HARM: Style = AnsiColor::Red.on_default();
 /// What stays in the background.
 const FAINT: Style = Style::new().dimmed();
 
@@ -56,6 +58,14 @@ pub fn finding(finding: &Finding) -> String {
     }
     for (by, because) in folded(finding) {
         let _ = writeln!(out, "    {FAINT}{because} ({by}){FAINT:#}");
+    }
+    for harm in finding.harm.iter().chain(finding.harms.iter().skip(1)) {
+        let seed = match harm.seed {
+            Some(seed) => format!(" (seed {seed})"),
+            None => String::new(),
+        };
+        let (kind, detail) = (printable(&harm.kind), printable(&harm.detail));
+        let _ = writeln!(out, "    {HARM}harm: {kind}{HARM:#}, {detail}{seed}");
     }
     if let Some(replay) = &finding.replay {
         let _ = writeln!(out, "    replay with: {replay}");
@@ -138,7 +148,7 @@ fn folded(finding: &Finding) -> Vec<(String, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Explanation, Location};
+    use crate::finding::{Explanation, Harm, Location};
 
     fn strip(text: &str) -> String {
         let mut out = String::new();
@@ -175,7 +185,6 @@ mod tests {
             kind: Kind::Race,
             detail: None,
             status: Status::Observed,
-            harm: None,
             location: Location {
                 what: "global".into(),
                 name: "balance".into(),
@@ -187,17 +196,26 @@ mod tests {
                 access("write", "0.1", 12, &["accounts", "log"]),
                 access("read", "0.2", 30, &[]),
             ],
-            threads: Vec::new(),
             found_by: vec!["fasttrack".into(), "djit".into()],
             reasons: vec![reason("fasttrack"), reason("djit")],
             first_run: 1,
-            replay: None,
+            harm: Some(Harm {
+                kind: "crash".into(),
+                detail: "SIGSEGV".into(),
+                run: 3,
+                seed: Some(7),
+                schedule: None,
+            }),
+            replay: Some("racehound replay R1".into()),
+            ..Finding::default()
         });
         insta::assert_snapshot!(strip(&shown), @r"
         R1 race on balance and 2 more  observed
             write at bank.c:12 in audit, thread 0.1, protected by accounts, log
             read  at bank.c:30 in audit, thread 0.2, protected by no lock
             nothing orders the two accesses in this execution (fasttrack, djit)
+            harm: crash, SIGSEGV (seed 7)
+            replay with: racehound replay R1
         ");
     }
 
@@ -229,7 +247,6 @@ mod tests {
             kind: Kind::Deadlock,
             detail: Some("lock-order-inversion".into()),
             status: Status::Predicted,
-            harm: None,
             location: Location {
                 what: "lock".into(),
                 name: "from, to".into(),
@@ -237,11 +254,10 @@ mod tests {
             },
             locations: 1,
             accesses: vec![lock("0.1", 12, "from"), lock("0.2", 14, "to")],
-            threads: Vec::new(),
             found_by: vec!["lock-order".into()],
             reasons: Vec::new(),
             first_run: 1,
-            replay: None,
+            ..Finding::default()
         });
         insta::assert_snapshot!(strip(&shown), @r"
         R2 possible deadlock of from, to (lock-order-inversion)  predicted

@@ -205,8 +205,8 @@ impl fmt::Display for Plan {
                 patience,
             } => {
                 write!(f, ":seed={seed}")?;
-                for Places { first, second } in pairs {
-                    write!(f, ",pair={},{}", joined(first), joined(second))?;
+                for pair in pairs {
+                    write!(f, ",pair={pair}")?;
                 }
                 match resolution {
                     Resolution::Random => {}
@@ -220,6 +220,12 @@ impl fmt::Display for Plan {
             }
             Self::Replay { file } => write!(f, ":file={}", escaped(file)),
         }
+    }
+}
+
+impl fmt::Display for Places {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", joined(&self.first), joined(&self.second))
     }
 }
 

@@ -335,6 +335,17 @@ impl Strategy for RaceFuzzer {
         self.current = self.current.filter(|(current, _)| *current != thread);
     }
 
+    /// Everybody stands at a statement of the race set, and nobody has met: who
+    /// sleeps may yet come, while who is let go has missed them.
+    fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
+        let overdue = |p: &Postponed| self.step - p.since > self.patience;
+        let somebody_goes = !self.resolved.is_empty()
+            || !self.released.is_empty()
+            || self.postponed.iter().any(overdue);
+        let meets = |a: &Pending| enabled.iter().any(|b| a.races_with(b));
+        !somebody_goes && enabled.iter().all(|p| self.in_race_set(p) && !meets(p))
+    }
+
     fn release(&mut self, thread: ThreadId) {
         if let Some(index) = self.postponed.iter().position(|p| p.thread == thread) {
             self.postponed.remove(index);
@@ -400,6 +411,22 @@ mod tests {
 
     fn postponed(fuzzer: &RaceFuzzer) -> Vec<u32> {
         fuzzer.postponed().map(|t| t.0).collect()
+    }
+
+    #[test]
+    fn who_sleeps_is_waited_for_as_long_as_nobody_else_can_be_met() {
+        let mut fuzzer = fuzzer(1);
+        let writes = at(0, A, write(7));
+        let elsewhere = at(2, ELSEWHERE, acquire());
+        assert!(fuzzer.awaits_sleepers(&[writes]));
+        assert!(!fuzzer.awaits_sleepers(&[writes, elsewhere]));
+        assert!(!fuzzer.awaits_sleepers(&[writes, at(1, B, read(7))]));
+        assert!(fuzzer.awaits_sleepers(&[at(0, A, read(7)), at(1, B, read(7))]));
+        while postponed(&fuzzer).is_empty() {
+            fuzzer.pick(&[writes, elsewhere]);
+        }
+        fuzzer.release(ThreadId(0));
+        assert!(!fuzzer.awaits_sleepers(&[writes]));
     }
 
     #[test]

@@ -79,6 +79,10 @@ impl<S: Strategy> Strategy for Recording<S> {
         self.strategy.yields(thread);
     }
 
+    fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
+        self.strategy.awaits_sleepers(enabled)
+    }
+
     fn release(&mut self, thread: ThreadId) {
         self.strategy.release(thread);
     }

@@ -240,6 +240,18 @@ impl<N: Naming> Strategy for Replay<N> {
         }
     }
 
+    /// Who went then still sleeps.
+    fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
+        let Some(Turn::Goes { thread, .. }) = self.expected() else {
+            return false;
+        };
+        let is_named = |pending: &Pending| match self.threads.get(&pending.thread) {
+            Some(name) => *name == thread,
+            None => self.names.thread(pending.thread) == thread,
+        };
+        !enabled.iter().any(is_named)
+    }
+
     fn pick_waiter(&mut self, waiters: &[ThreadId]) -> usize {
         match self.follow_notify(waiters) {
             Some(index) => index,

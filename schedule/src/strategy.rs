@@ -91,6 +91,13 @@ pub trait Strategy {
         let _ = thread;
     }
 
+    /// Whether it would rather wait for a thread that sleeps than let any of these
+    /// go. A host that can let time pass, does so first.
+    fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
+        let _ = enabled;
+        false
+    }
+
     /// Lets go of a thread, if it is held back on purpose: the host's monitor
     /// finds that it has waited for too long.
     fn release(&mut self, thread: ThreadId) {
@@ -122,6 +129,9 @@ macro_rules! forward {
         }
         fn yields(&mut self, thread: ThreadId) {
             (**self).yields(thread);
+        }
+        fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
+            (**self).awaits_sleepers(enabled)
         }
         fn release(&mut self, thread: ThreadId) {
             (**self).release(thread);

@@ -2,7 +2,9 @@
 
 pub(crate) mod analyze;
 pub(crate) mod convert;
+pub(crate) mod fuzz;
 pub(crate) mod generate;
 pub(crate) mod model;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod stat;

@@ -5,24 +5,23 @@
 //! are wanted in another form than the runtime prints, this process stays behind
 //! the program instead, and collects what the runtime notes.
 
-use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::{env, fs};
 
 use clap::ValueEnum;
-use racehound::runtime::{self, Runtime};
+use racehound_hunt::Ending;
+use racehound_hunt::options::{self, Options};
+use racehound_hunt::program::{Program, fix_addresses};
 use racehound_report::finding::{Finding, Report};
 use racehound_schedule::Plan;
 
 use crate::args::{FailOn, Run, RunFormat};
-use crate::attend::{self, Ending};
+use crate::commands::fuzz;
 use crate::error::Error;
-use crate::instrumentation::{self, Instrumentation};
 use crate::journal::Journal;
-use crate::{FINDINGS, output, plan, verdict};
+use crate::{FINDINGS, attend, build, output, plan, subject, verdict};
 
 /// Runs the program.
 pub(crate) fn run(args: &Run) -> Result<u8, Error> {
@@ -32,80 +31,54 @@ pub(crate) fn run(args: &Run) -> Result<u8, Error> {
         ));
     }
     let plan = plan::of(args)?;
-    let (path, mut command) = command(args)?;
-    if plan.is_some() {
-        attend::fix_addresses(&mut command);
+    let program = subject::of(&args.program)?;
+    if let Plan::RaceFuzzer { .. } = plan {
+        return fuzz::run(args, &plan, program);
     }
-    let not_started =
-        |error: std::io::Error| Error::NotStarted(format!("{}: {error}", path.display()));
+    let mut command = program.command();
+    if plan != Plan::Free {
+        fix_addresses(&mut command);
+    }
+    let not_started = |error| not_started(&program, error);
     if args.json.is_none() && args.format == RunFormat::Tsan {
-        command.env(OPTIONS, options(args, plan.as_ref(), None)?);
+        command.env(options::VARIABLE, options(args, &plan, None)?);
         // Returns only if it fails.
         return Err(not_started(command.exec()));
     }
     let journal = Journal::create(args.json.as_deref())?;
-    command.env(OPTIONS, options(args, plan.as_ref(), Some(&journal))?);
+    command.env(options::VARIABLE, options(args, &plan, Some(&journal))?);
     let ending = attend::run(&mut command).map_err(not_started)?;
-    let report = report(args, &journal);
+    let findings = journal.findings();
     drop(journal);
-    conclude(args, &report?, ending)
+    conclude(args, &report(args, &program, findings?, 1), ending)
 }
 
-/// Where the runtime finds its options.
-const OPTIONS: &str = "RACEHOUND_OPTIONS";
-
-/// The program's file, and the command that runs it.
-fn command(args: &Run) -> Result<(PathBuf, Command), Error> {
-    let (name, arguments) = args.program.split_first().expect("clap requires one");
-    let path = find(name)?;
-    let mut command = Command::new(&path);
-    command.arg0(name).args(arguments);
-    match instrumentation::of(&path)? {
-        Instrumentation::Ours | Instrumentation::Unknown => {}
-        Instrumentation::Libtsan => replace_libtsan(&mut command)?,
-        Instrumentation::Clang => {
-            return Err(Error::NotInstrumented(format!(
-                "{}: ThreadSanitizer is linked into it, so Racehound cannot take its place; \
-                 build it with 'racehound cc' or 'racehound c++' in place of clang \
-                 (make CC='racehound cc' CXX='racehound c++')",
-                path.display()
-            )));
-        }
-        Instrumentation::None => {
-            return Err(Error::NotInstrumented(format!(
-                "{}: it is not instrumented, so nothing can be seen of what it does; build it \
-                 with 'racehound cc' or 'racehound c++' (make CC='racehound cc' \
-                 CXX='racehound c++'), or with gcc -fsanitize=thread",
-                path.display()
-            )));
-        }
-    }
-    Ok((path, command))
+/// The program could not be started.
+pub(super) fn not_started(program: &Program, error: std::io::Error) -> Error {
+    Error::NotStarted(format!("{}: {error}", program.path.display()))
 }
 
-/// What the program's processes have noted.
-fn report(args: &Run, journal: &Journal) -> Result<Report, Error> {
-    let (findings, damaged) = journal.findings()?;
-    if damaged > 0 {
-        anstream::eprintln!("racehound: {damaged} findings were noted incompletely and are lost");
-    }
-    let words = args.program.iter();
-    Ok(Report {
-        program: words.map(|w| w.to_string_lossy().into_owned()).collect(),
+/// What was found, in so many runs.
+pub(super) fn report(args: &Run, program: &Program, findings: Vec<Finding>, runs: u64) -> Report {
+    let here = env::current_dir().ok();
+    Report {
+        program: subject::in_words(&args.program),
         seed: args.seed,
-        runs: 1,
+        runs,
+        directory: here.map(|path| path.display().to_string()),
+        build: build::of(&program.path),
         findings,
         ..Report::default()
-    })
+    }
 }
 
 /// Tells what was found, and ends as the program did.
-fn conclude(args: &Run, report: &Report, ending: Ending) -> Result<u8, Error> {
+pub(super) fn conclude(args: &Run, report: &Report, ending: Ending) -> Result<u8, Error> {
     let failing = verdict::failing(report, args.fail_on);
     let code = match ending {
         Ending::Code(_) if failing > 0 => FINDINGS,
         Ending::Code(code) => code,
-        Ending::Signal(_) => 0,
+        Ending::Signal(_) | Ending::Limit => 0,
     };
     if args.format == RunFormat::Text && !report.findings.is_empty() {
         let mut text = verdict::listing(&relative(report), 0);
@@ -129,7 +102,7 @@ fn conclude(args: &Run, report: &Report, ending: Ending) -> Result<u8, Error> {
 }
 
 /// The report with files as seen from the current directory.
-fn relative(report: &Report) -> Report {
+pub(super) fn relative(report: &Report) -> Report {
     let mut report = report.clone();
     let Ok(mut here) = env::current_dir().map(|path| path.display().to_string()) else {
         return report;
@@ -146,77 +119,40 @@ fn relative(report: &Report) -> Report {
             files.for_each(cut);
         }
         finding.reasons.iter_mut().for_each(|r| cut(&mut r.because));
+        finding.replay.iter_mut().for_each(cut);
     };
     report.findings.iter_mut().for_each(cut_all);
     report
 }
 
-/// The program's file, looked for as a shell does.
-fn find(name: &OsStr) -> Result<PathBuf, Error> {
-    let path = Path::new(name);
-    let missing = |why: &str| Err(Error::NotStarted(format!("{}: {why}", path.display())));
-    if path.components().count() > 1 || path.is_absolute() {
-        return match fs::metadata(path) {
-            Ok(file) if file.is_file() => Ok(path.to_owned()),
-            Ok(_) => missing("not a program"),
-            Err(error) => missing(&error.to_string()),
-        };
-    }
-    let directories = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&directories)
-        .map(|directory| directory.join(path))
-        .find(|candidate| candidate.is_file());
-    match found {
-        Some(found) => Ok(found),
-        None if path.is_file() => missing(&format!(
-            "not on the PATH; did you mean ./{}?",
-            path.display()
-        )),
-        None => missing("no such program on the PATH"),
-    }
-}
-
 /// The runtime's options: the user's own, then what this command line says.
-fn options(args: &Run, plan: Option<&Plan>, journal: Option<&Journal>) -> Result<OsString, Error> {
-    let mut options = env::var_os(OPTIONS).unwrap_or_default();
-    let mut add = |name: &str, value: &OsStr| {
-        let quotes = ["'", "\""].into_iter();
-        let unused = |text: &str| quotes.clone().find(|quote| !text.contains(quote));
-        let Some(quote) = value.to_str().and_then(unused) else {
-            return Err(Error::Wish(format!(
-                "{}: the runtime wants a name in UTF-8, with at most one sort of quotes in it",
-                value.display()
-            )));
-        };
-        if !options.is_empty() {
-            options.push(":");
-        }
-        options.push(format!("{name}={quote}"));
-        options.push(value);
-        options.push(quote);
-        Ok(())
-    };
-    add("detector", OsStr::new(&plan::detector(args, plan)?))?;
-    if let Some(plan) = plan {
-        add("schedule", OsStr::new(&plan.to_string()))?;
+pub(super) fn options(
+    args: &Run,
+    plan: &Plan,
+    journal: Option<&Journal>,
+) -> Result<Options, Error> {
+    let mut options = Options::inherited();
+    options.add("detector", plan::detector(args, plan)?)?;
+    if *plan != Plan::Free {
+        options.add("schedule", plan.to_string())?;
     }
     if let Some(file) = &args.schedule_out {
         let path = std::path::absolute(file).map_err(Error::file(file))?;
-        add("schedule_file", path.as_os_str())?;
+        options.add("schedule_file", path)?;
     }
     if let Some(record) = &args.record {
-        add("record", emptied(record)?.as_os_str())?;
+        options.add("record", emptied(record)?)?;
     }
     if let Some(level) = args.fail_on.to_possible_value()
         && args.fail_on != FailOn::Predicted
     {
-        add("fail_on", OsStr::new(level.get_name()))?;
+        options.add("fail_on", level.get_name())?;
     }
     if let Some(journal) = journal {
-        add("findings", journal.path().as_os_str())?;
+        options.add("findings", journal.path())?;
     }
     if args.format != RunFormat::Tsan {
-        add("print_reports", OsStr::new("0"))?;
+        options.add("print_reports", "0")?;
     }
     Ok(options)
 }
@@ -228,20 +164,4 @@ fn emptied(record: &Path) -> Result<PathBuf, Error> {
         fs::File::create(record).map_err(Error::file(record))?;
     }
     std::path::absolute(record).map_err(Error::file(record))
-}
-
-/// Lets the program find our library where it looks for gcc's.
-fn replace_libtsan(command: &mut Command) -> Result<(), Error> {
-    let started = |error: runtime::Error| Error::NotStarted(error.to_string());
-    let runtime: Runtime = runtime::locate().map_err(started)?;
-    let mut path = runtime
-        .in_place_of_libtsan()
-        .map_err(started)?
-        .into_os_string();
-    if let Some(more) = env::var_os("LD_LIBRARY_PATH").filter(|more| !more.is_empty()) {
-        path.push(":");
-        path.push(more);
-    }
-    command.env("LD_LIBRARY_PATH", path);
-    Ok(())
 }

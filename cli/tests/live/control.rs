@@ -103,10 +103,10 @@ fn racefuzzer_confirms_the_real_race_of_figure_1_and_never_the_other() {
         let seed = seed.to_string();
         let options = ["--schedule", "racefuzzer", "--seed", &seed, "--pair"];
         let output = scheduled(&shop, &[&options[..], &[&real]].concat());
-        assert!(stderr(&output).contains("Confirmed:"), "seed {seed}");
+        assert!(stderr(&output).contains("Made to happen:"), "seed {seed}");
         errors += usize::from(output.status.code() != Some(FINDINGS));
         let output = scheduled(&shop, &[&options[..], &[&unreal]].concat());
-        assert!(!stderr(&output).contains("Confirmed:"), "seed {seed}");
+        assert!(!stderr(&output).contains("Made to happen:"), "seed {seed}");
     }
     assert!((3..=17).contains(&errors), "{errors}");
 }
@@ -125,7 +125,7 @@ fn a_confirmed_race_is_a_finding() {
         "f.json",
     ];
     let output = scheduled(&shop, &[&find[..], &["--pair", &pair]].concat());
-    assert!(stderr(&output).contains("Confirmed:"));
+    assert!(stderr(&output).contains("Made to happen:"));
     let report = shop.findings("f.json");
     assert_eq!(report["seed"], 1);
     let finding = &report["findings"][0];

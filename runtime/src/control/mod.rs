@@ -35,13 +35,14 @@ pub(crate) mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use racehound_report::journal::Scheduled;
 use racehound_schedule::{Plan, Replay, Schedule};
 
 use crate::interpose::Errno;
-use crate::options;
 use crate::spin::{Guard, Locked};
 use crate::thread::Visit;
 use crate::tls::hot;
+use crate::{options, report};
 use roster::{Chooser, Next, Roster};
 
 pub(crate) use turn::Turn;
@@ -247,12 +248,21 @@ pub(crate) fn conclude() -> Option<String> {
     };
     let plan = options.plan.as_ref()?;
     let mut text = format!("racehound: schedule {plan}: {steps} steps, hash {fingerprint}\n");
-    for place in sites::never_accessed() {
+    let unvisited = sites::never_accessed();
+    for place in &unvisited {
         text += &format!("racehound: no access was made at {place}\n");
     }
-    if let Some(divergence) = divergence {
+    if let Some(divergence) = &divergence {
         text += &format!("racehound: the execution left the schedule at {divergence}\n");
     }
+    report::note(Scheduled {
+        process: std::process::id(),
+        plan: plan.to_string(),
+        steps,
+        hash: fingerprint.to_string(),
+        unvisited,
+        divergence,
+    });
     if let Some(choices) = choices {
         let mut schedule = Schedule::of(&choices, &sites::Names);
         schedule.plan = Some(plan.clone());

@@ -380,6 +380,11 @@ impl Roster {
                     });
                 }
             }
+            let would_wait = self.chooser.strategy().awaits_sleepers(&enabled);
+            if would_wait && !enabled.is_empty() && self.wake_a_sleeper() {
+                self.enabled = enabled;
+                continue;
+            }
             let picked = match enabled.len() {
                 0 => None,
                 _ => Some(enabled[self.chooser.strategy().pick(&enabled)]),
@@ -477,6 +482,15 @@ impl Roster {
         self.clock.jump(moment);
         self.time_out();
         true
+    }
+
+    /// Lets time pass if who waits for the next moment just sleeps: then nobody
+    /// gives up what others would have done in time.
+    fn wake_a_sleeper(&mut self) -> bool {
+        let waiting = self.standing(Standing::Waiting);
+        let next = waiting.filter(|m| m.until.is_some() && !m.timed_out);
+        let next = next.min_by_key(|m| m.until);
+        next.is_some_and(|member| member.want == Want::Time) && self.let_time_pass()
     }
 
     /// Wakes who has waited for a moment that has come.

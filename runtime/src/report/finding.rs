@@ -16,8 +16,8 @@ const RUNTIME: &str = "runtime";
 
 /// How certain a report is.
 pub(crate) fn status(report: &Report) -> Status {
-    if report.confirmed {
-        return Status::Confirmed;
+    if report.met {
+        return Status::Observed;
     }
     let precise = match report.kind.family() {
         // Locks were taken in a circle, but nobody got stuck.
@@ -37,7 +37,7 @@ pub(crate) fn status(report: &Report) -> Status {
 /// The report, without a number; that is given by who has all of them.
 pub(crate) fn finding(report: &Report) -> Finding {
     let found_by = match report.kind.family() {
-        _ if report.confirmed => RACEFUZZER,
+        _ if report.met => RACEFUZZER,
         contract::Kind::Race => options::get().detector.as_str(),
         contract::Kind::Deadlock if report.kind == Kind::Deadlock => LOCK_ORDER,
         _ => RUNTIME,
@@ -55,6 +55,7 @@ pub(crate) fn finding(report: &Report) -> Finding {
             kind: "deadlock".to_owned(),
             detail: format!("{} threads wait for ever", report.stuck.len()),
             run: 1,
+            ..contract::Harm::default()
         }),
         location: location(report),
         locations: 1,
@@ -63,7 +64,7 @@ pub(crate) fn finding(report: &Report) -> Finding {
         found_by: vec![found_by.to_owned()],
         reasons: reasons.collect(),
         first_run: 1,
-        replay: None,
+        ..Finding::default()
     }
 }
 

@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use racehound_detect::lockset::READERS;
 use racehound_detect::offline::{Side, Warning, Why};
 use racehound_detect::{AccessKind, Reason};
+use racehound_report::journal::{Note, Scheduled};
 use racehound_trace::Mode;
 use rustc_hash::FxHashSet;
 
@@ -207,8 +208,8 @@ pub(crate) struct Report {
     pub(crate) count: usize,
     /// The signal whose handler it is about.
     pub(crate) signal: Option<i32>,
-    /// It was made to happen.
-    pub(crate) confirmed: bool,
+    /// It was made to happen: both threads stood at their accesses.
+    pub(crate) met: bool,
     /// Where a thread slept before, which looks like synchronisation.
     pub(crate) slept: Option<Vec<Line>>,
 }
@@ -228,7 +229,7 @@ impl Report {
             thread: None,
             count: 1,
             signal: None,
-            confirmed: false,
+            met: false,
             slept: None,
         }
     }
@@ -458,7 +459,7 @@ impl Reporter {
     /// Tells it, unless it is suppressed.
     fn tell(&mut self, mut report: Report) {
         let options = options::get();
-        let wanted = options.reports() || report.confirmed || report.kind == Kind::Stuck;
+        let wanted = options.reports() || report.met || report.kind == Kind::Stuck;
         if !wanted || self.suppressions().apply(&report) {
             return;
         }
@@ -504,7 +505,8 @@ fn publish(report: &Report) {
     let options = options::get();
     let mut unrecorded = None;
     if !options.findings.is_empty() {
-        unrecorded = journal::append(&options.findings, &finding::finding(report)).err();
+        let note = Note::Finding(Box::new(finding::finding(report)));
+        unrecorded = journal::append(&options.findings, &note).err();
     }
     if let Some(error) = &unrecorded {
         let path = &options.findings;
@@ -512,6 +514,17 @@ fn publish(report: &Report) {
     }
     if options.print_reports || unrecorded.is_some() {
         output::write(&text::render(report));
+    }
+}
+
+/// Notes how a scheduled execution went, if notes are wanted.
+pub(crate) fn note(scheduled: Scheduled) {
+    let path = &options::get().findings;
+    if path.is_empty() {
+        return;
+    }
+    if let Err(error) = journal::append(path, &Note::Scheduled { scheduled }) {
+        output::write(&format!("racehound: {path}: {error}\n"));
     }
 }
 
@@ -632,7 +645,7 @@ pub(crate) fn meeting(later: &Stand, earlier: &Stand) {
         return;
     }
     let mut report = Report::new(Kind::Race);
-    report.confirmed = true;
+    report.met = true;
     for stand in [later, earlier] {
         let held = registry::held_by(stand.thread);
         report.accesses.push(Access {

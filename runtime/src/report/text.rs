@@ -54,10 +54,10 @@ fn write_report(out: &mut String, report: &Report) -> std::fmt::Result {
         )?;
         write_stack(out, &stuck.stack)?;
     }
-    if report.confirmed {
+    if report.met {
         writeln!(
             out,
-            "  Confirmed: both threads stood at these accesses together."
+            "  Made to happen: both threads stood at these accesses together."
         )?;
     }
     for (i, stack) in report.stacks.iter().enumerate() {

@@ -1,0 +1,220 @@
+//! `racehound replay`: a finding, made to happen again.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+use std::{env, io};
+
+use racehound_hunt::execution::Executor;
+use racehound_hunt::options::{Options, VARIABLE};
+use racehound_hunt::program::fix_addresses;
+use racehound_hunt::{Assignment, Ending, Program};
+use racehound_report::finding::{Finding, Harm, Kind, Report};
+use racehound_schedule::{Plan, Schedule};
+
+use super::run::not_started;
+use crate::args::Replay;
+use crate::error::Error;
+use crate::journal::Journal;
+use crate::progress::Progress;
+use crate::{CLEAN, FINDINGS, attend, build, gdb, pairs, stdin, subject};
+
+/// Replays it.
+pub(crate) fn run(args: &Replay) -> Result<u8, Error> {
+    let target = Target::of(args)?;
+    let mut program = target.program()?;
+    if args.gdb {
+        return gdb::run(&program, &target.options()?);
+    }
+    match args.times {
+        Some(times) => target.count(&mut program, times, Duration::from_secs(args.timeout)),
+        None => target.show(&program),
+    }
+}
+
+/// What is to happen again.
+struct Target {
+    /// What it is called.
+    name: String,
+    plan: Plan,
+    /// What was found; nothing if it is just a schedule.
+    finding: Option<Finding>,
+    words: Vec<OsString>,
+    /// The build of the program that did it.
+    build: Option<String>,
+}
+
+impl Target {
+    fn of(args: &Replay) -> Result<Self, Error> {
+        let file = &args.finding;
+        let text = std::fs::read(file).map_err(Error::file(file))?;
+        let is_schedule = str::from_utf8(&text).is_ok_and(|text| text.parse::<Schedule>().is_ok());
+        let target = match is_schedule {
+            true => Self::of_schedule(file)?,
+            false => Self::of_report(file, args.id.as_deref(), pairs::report(file)?)?,
+        };
+        let words = match args.program.is_empty() {
+            true => target.words.clone(),
+            false => args.program.clone(),
+        };
+        if words.is_empty() {
+            return Err(Error::Wish(format!(
+                "{}: a schedule does not say which program it is of; add -- PROGRAM",
+                file.display()
+            )));
+        }
+        Ok(Self { words, ..target })
+    }
+
+    fn of_schedule(file: &Path) -> Result<Self, Error> {
+        let path = std::path::absolute(file).map_err(Error::file(file))?;
+        Ok(Self {
+            name: file.display().to_string(),
+            plan: Plan::Replay {
+                file: path.display().to_string(),
+            },
+            finding: None,
+            words: Vec::new(),
+            build: None,
+        })
+    }
+
+    fn of_report(file: &Path, id: Option<&str>, report: Report) -> Result<Self, Error> {
+        let wrong = |what: &str| Error::Wish(format!("{}: {what}", file.display()));
+        let finding = match id {
+            Some(id) => {
+                let mut findings = report.findings.into_iter();
+                let found = findings.find(|finding| finding.id == id);
+                found.ok_or_else(|| wrong(&format!("there is no finding {id} in it")))?
+            }
+            None => {
+                let mut findings = report.findings.into_iter();
+                let found = findings.find(|finding| finding.schedule.is_some());
+                found.ok_or_else(|| wrong("no finding in it has a schedule to replay"))?
+            }
+        };
+        let Some(schedule) = &finding.schedule else {
+            return Err(wrong(&format!(
+                "{} is {}: it has no schedule to replay",
+                finding.id,
+                finding.status.name()
+            )));
+        };
+        let plan = schedule.parse();
+        let plan = plan.map_err(|error| wrong(&format!("{schedule}: {error}")))?;
+        if let Some(directory) = &report.directory
+            && !env::current_dir().is_ok_and(|here| here == Path::new(directory))
+        {
+            env::set_current_dir(directory).map_err(Error::file(directory.as_ref()))?;
+        }
+        Ok(Self {
+            name: finding.id.clone(),
+            plan,
+            finding: Some(finding),
+            words: report.program.into_iter().map(OsString::from).collect(),
+            build: report.build,
+        })
+    }
+
+    fn program(&self) -> Result<Program, Error> {
+        let mut program = subject::of(&self.words)?;
+        program.input = stdin::file();
+        if self.build.is_some() && self.build != build::of(&program.path) {
+            anstream::eprintln!(
+                "racehound: {} was built anew since {} was found; it may take another course",
+                program.path.display(),
+                self.name
+            );
+        }
+        Ok(program)
+    }
+
+    fn options(&self) -> Result<Options, Error> {
+        let mut options = Options::inherited();
+        options.add("detector", "none")?;
+        options.add("schedule", self.plan.to_string())?;
+        options.add("fail_on", "never")?;
+        Ok(options)
+    }
+
+    /// Once, for everybody to see.
+    fn show(&self, program: &Program) -> Result<u8, Error> {
+        let journal = Journal::create(None)?;
+        let mut command = program.command();
+        fix_addresses(&mut command);
+        let mut options = self.options()?;
+        options.add("findings", journal.path())?;
+        command.env(VARIABLE, options);
+        let ended = |error: io::Error| not_started(program, error);
+        let ending = attend::run(&mut command).map_err(ended)?;
+        let happened = self.is_among(&journal.findings()?, ending);
+        drop(journal);
+        let fate = match (&self.finding, happened) {
+            (None, _) => None,
+            (Some(_), true) => Some("happened again"),
+            (Some(_), false) => Some("did not happen again"),
+        };
+        if let Some(fate) = fate {
+            anstream::eprintln!("racehound: {} {fate}", self.name);
+        }
+        match ending {
+            Ending::Signal(signal) => attend::die_of(signal),
+            _ if happened => Ok(FINDINGS),
+            Ending::Code(code) => Ok(code),
+            Ending::Limit => Ok(CLEAN),
+        }
+    }
+
+    /// Several times, out of sight.
+    fn count(&self, program: &mut Program, times: u64, limit: Duration) -> Result<u8, Error> {
+        let mut progress = Progress::steps(times, self.name.clone());
+        let mut happened = 0;
+        for time in 0..times {
+            progress.at(time);
+            let execution = program.execute(&Assignment {
+                detector: "none".to_owned(),
+                schedule: self.plan.clone(),
+                record: None,
+                schedule_out: None,
+                limit,
+            })?;
+            happened += u64::from(self.is_among(&execution.findings, execution.ending));
+        }
+        drop(progress);
+        anstream::println!("{} happened in {happened} of {times} replays", self.name);
+        match happened {
+            0 => Ok(CLEAN),
+            _ => Ok(FINDINGS),
+        }
+    }
+
+    /// Whether it happened. What has no finding happens if the program comes to
+    /// grief.
+    fn is_among(&self, findings: &[Finding], ending: Ending) -> bool {
+        let harm = |finding: &Finding| finding.harm.is_some() && finding.kind == Kind::Deadlock;
+        let stuck = findings.iter().any(harm);
+        let Some(wanted) = &self.finding else {
+            return stuck || ending != Ending::Code(0);
+        };
+        let again = findings
+            .iter()
+            .any(|finding| finding.identity() == wanted.identity());
+        again
+            && wanted
+                .harm
+                .as_ref()
+                .is_none_or(|harm| shows(harm, ending, stuck))
+    }
+}
+
+/// Whether an execution that ended so did the harm.
+fn shows(harm: &Harm, ending: Ending, stuck: bool) -> bool {
+    match (harm.kind.as_str(), ending) {
+        ("crash" | "assertion", Ending::Signal(_)) | ("hang", Ending::Limit) => true,
+        ("crash" | "assertion" | "hang", _) => false,
+        ("exception", Ending::Signal(_)) => true,
+        ("exception" | "exit-code", Ending::Code(code)) => code != 0,
+        ("deadlock", _) => stuck,
+        _ => true,
+    }
+}

@@ -1,0 +1,116 @@
+//! What the processes of one or more executions found, each set of sites once.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use racehound_report::finding::Finding;
+use racehound_report::journal::Note;
+
+/// The findings among the notes, numbered, the most certain first.
+pub fn folded(notes: Vec<Note>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut known = BTreeMap::new();
+    let mut locations: Vec<BTreeSet<(String, Option<u64>)>> = Vec::new();
+    let all = notes.into_iter().filter_map(|note| match note {
+        Note::Finding(finding) => Some(*finding),
+        Note::Scheduled { .. } => None,
+    });
+    for finding in all {
+        let location = (finding.location.name.clone(), finding.location.offset);
+        let at = *known.entry(finding.identity()).or_insert(findings.len());
+        match findings.get_mut(at) {
+            Some(first) => join(first, finding),
+            None => {
+                findings.push(finding);
+                locations.push(BTreeSet::new());
+            }
+        }
+        locations[at].insert(location);
+    }
+    for (finding, locations) in findings.iter_mut().zip(&locations) {
+        finding.locations = locations.len();
+    }
+    findings.sort_by_key(|finding| Reverse(finding.status));
+    number(&mut findings);
+    findings
+}
+
+/// Calls them R1, R2, …
+pub fn number(findings: &mut [Finding]) {
+    for (i, finding) in findings.iter_mut().enumerate() {
+        finding.id = format!("R{}", i + 1);
+    }
+}
+
+/// Adds to a finding what another of the same sites has to say.
+pub fn join(first: &mut Finding, other: Finding) {
+    first.status = first.status.max(other.status);
+    for by in other.found_by {
+        if !first.found_by.contains(&by) {
+            first.found_by.push(by);
+        }
+    }
+    for reason in other.reasons {
+        if !first.reasons.iter().any(|known| known.by == reason.by) {
+            first.reasons.push(reason);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use racehound_report::finding::{Access, Location, Status};
+
+    use super::*;
+
+    fn race(sites: [&str; 2], location: &str, status: Status) -> Note {
+        let access = |site: &str| Access {
+            op: "write".into(),
+            size: 4,
+            thread: "0.1".into(),
+            file: None,
+            line: None,
+            column: None,
+            function: None,
+            site: site.into(),
+            locks: Vec::new(),
+            atomic: false,
+            stack: Vec::new(),
+        };
+        Note::Finding(Box::new(Finding {
+            status,
+            location: Location {
+                name: location.into(),
+                ..Location::default()
+            },
+            accesses: sites.map(access).to_vec(),
+            found_by: vec!["fasttrack".into()],
+            ..Finding::default()
+        }))
+    }
+
+    #[test]
+    fn a_pair_of_sites_is_one_finding() {
+        let findings = folded(vec![
+            race(["a.c:1", "a.c:2"], "x", Status::Observed),
+            race(["a.c:2", "a.c:1"], "y", Status::Observed),
+            race(["a.c:2", "a.c:1"], "y", Status::Observed),
+            race(["a.c:1", "a.c:3"], "x", Status::Observed),
+        ]);
+        let summary = |f: &Finding| (f.id.clone(), f.accesses[1].site.clone(), f.locations);
+        let summary: Vec<_> = findings.iter().map(summary).collect();
+        let expected = [("R1", "a.c:2", 2), ("R2", "a.c:3", 1)];
+        let expected = expected.map(|(id, site, n)| (id.to_owned(), site.to_owned(), n));
+        assert_eq!(summary, expected);
+    }
+
+    #[test]
+    fn what_happened_comes_before_what_might() {
+        let findings = folded(vec![
+            race(["a.c:1", "a.c:2"], "x", Status::Predicted),
+            race(["a.c:3", "a.c:4"], "x", Status::Observed),
+        ]);
+        assert_eq!(findings[0].status, Status::Observed);
+        assert_eq!(findings[0].id, "R1");
+    }
+}

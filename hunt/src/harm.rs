@@ -1,0 +1,281 @@
+//! What an execution did that the program never does by itself.
+
+use std::time::Duration;
+
+use racehound_report::finding::{Harm, Kind};
+use racehound_schedule::Plan;
+
+use crate::execution::{Assignment, Ending, Error, Execution, Executor};
+
+/// What the program does if nobody interferes.
+#[derive(Clone, Debug, Default)]
+pub struct Usual {
+    endings: Vec<Ending>,
+    longest: Duration,
+}
+
+/// How much longer than usual an execution may take before it is a hang. The first
+/// is for executions under control whose usual time is not known yet.
+const UNKNOWN_TIMES: u32 = 100;
+const TIMES: u32 = 20;
+/// Nothing is a hang sooner: machines are slow at times.
+const SOONEST: Duration = Duration::from_secs(3);
+
+impl Usual {
+    /// Learns it from free executions, each of at most `limit`.
+    pub fn learn(executor: &mut dyn Executor, runs: u32, limit: Duration) -> Result<Self, Error> {
+        let mut usual = Self::default();
+        for _ in 0..runs {
+            usual.add(&executor.execute(&Assignment {
+                detector: "none".to_owned(),
+                schedule: Plan::Free,
+                record: None,
+                schedule_out: None,
+                limit,
+            })?);
+        }
+        Ok(usual)
+    }
+
+    /// Adds what a free execution did.
+    pub fn add(&mut self, execution: &Execution) {
+        self.endings.push(execution.ending);
+        self.longest = self.longest.max(execution.elapsed);
+    }
+
+    /// How long an execution under control may take; `slowest` is the slowest so
+    /// far that was not too slow.
+    pub fn limit(&self, slowest: Option<Duration>, most: Duration) -> Duration {
+        let limit = match slowest {
+            Some(slowest) => slowest.max(self.longest) * TIMES,
+            None => self.longest * UNKNOWN_TIMES,
+        };
+        limit.max(SOONEST).min(most)
+    }
+
+    /// Whether the program ends so by itself.
+    pub fn knows(&self, ending: Ending) -> bool {
+        self.endings.contains(&ending)
+    }
+
+    /// What the execution did that is not usual.
+    pub fn judge(&self, execution: &Execution) -> Option<Harm> {
+        let harm = |kind: &str, detail: String| {
+            Some(Harm {
+                kind: kind.to_owned(),
+                detail,
+                ..Harm::default()
+            })
+        };
+        let stuck = execution.findings.iter().find_map(|finding| {
+            let is_harm = finding.kind == Kind::Deadlock;
+            finding.harm.as_ref().filter(|_| is_harm)
+        });
+        if let Some(stuck) = stuck {
+            return harm("deadlock", stuck.detail.clone());
+        }
+        if self.knows(execution.ending) {
+            return None;
+        }
+        let complaints = execution.complaints.excerpt();
+        let said = |what: &[&str]| {
+            let line = complaints
+                .lines()
+                .find(|line| what.iter().all(|word| line.contains(word)));
+            line.map(|line| shortened(line.trim()))
+        };
+        match execution.ending {
+            Ending::Limit => harm(
+                "hang",
+                format!(
+                    "still running after {:.1} s; by itself it takes {:.1} s",
+                    execution.elapsed.as_secs_f64(),
+                    self.longest.as_secs_f64()
+                ),
+            ),
+            Ending::Signal(libc::SIGABRT) => {
+                if let Some(line) = said(&["Assertion ", " failed"]) {
+                    return harm("assertion", line);
+                }
+                match said(&["terminate called"]) {
+                    Some(line) => harm("exception", line),
+                    None => harm("crash", signal(libc::SIGABRT)),
+                }
+            }
+            Ending::Signal(number) => harm("crash", signal(number)),
+            Ending::Code(code) => match (code, said(&["panicked at "])) {
+                (PANIC, Some(line)) => harm("exception", line),
+                _ => harm(
+                    "exit-code",
+                    format!("{code}; by itself {}", self.in_words()),
+                ),
+            },
+        }
+    }
+
+    fn in_words(&self) -> String {
+        let mut endings: Vec<String> = Vec::new();
+        for ending in &self.endings {
+            let word = match ending {
+                Ending::Code(code) => code.to_string(),
+                Ending::Signal(number) => signal(*number),
+                Ending::Limit => "it does not end".to_owned(),
+            };
+            if !endings.contains(&word) {
+                endings.push(word);
+            }
+        }
+        endings.join(" or ")
+    }
+}
+
+/// What programs in Rust exit with when they panic.
+const PANIC: u8 = 101;
+
+/// How bad it is; the least is the worst.
+pub fn rank(harm: &Harm) -> usize {
+    const WORST_FIRST: [&str; 7] = [
+        "crash",
+        "assertion",
+        "exception",
+        "deadlock",
+        "hang",
+        "exit-code",
+        "output",
+    ];
+    let rank = WORST_FIRST.iter().position(|kind| *kind == harm.kind);
+    rank.unwrap_or(WORST_FIRST.len())
+}
+
+/// What a signal is called.
+pub fn signal(number: i32) -> String {
+    let name = match number {
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGILL => "SIGILL",
+        libc::SIGINT => "SIGINT",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGSYS => "SIGSYS",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGTRAP => "SIGTRAP",
+        number => return format!("signal {number}"),
+    };
+    name.to_owned()
+}
+
+fn shortened(line: &str) -> String {
+    const LONGEST: usize = 160;
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use racehound_report::finding::Finding;
+
+    use super::*;
+    use crate::execution::Text;
+
+    fn ended(ending: Ending, complaints: &str) -> Execution {
+        Execution {
+            ending,
+            findings: Vec::new(),
+            scheduled: None,
+            output: Text::default(),
+            complaints: Text::of(complaints.as_bytes()),
+            elapsed: Duration::from_millis(10),
+        }
+    }
+
+    fn harm(usual: &[Ending], execution: &Execution) -> Option<(String, String)> {
+        let mut known = Usual::default();
+        for &ending in usual {
+            known.add(&ended(ending, ""));
+        }
+        known.judge(execution).map(|harm| (harm.kind, harm.detail))
+    }
+
+    #[test]
+    fn each_sort_of_harm_is_called_by_its_name() {
+        let well = [Ending::Code(0)];
+        let abort = Ending::Signal(libc::SIGABRT);
+        let cases = [
+            (Ending::Signal(11), "", "crash", "SIGSEGV"),
+            (abort, "", "crash", "SIGABRT"),
+            (
+                abort,
+                "hm\nbank: bank.c:9: audit: Assertion `sum == 0' failed.\n",
+                "assertion",
+                "bank: bank.c:9: audit: Assertion `sum == 0' failed.",
+            ),
+            (
+                abort,
+                "terminate called after throwing an instance of 'int'\n",
+                "exception",
+                "terminate called after throwing an instance of 'int'",
+            ),
+            (
+                Ending::Code(101),
+                "thread 'main' panicked at src/main.rs:3:5:\nno",
+                "exception",
+                "thread 'main' panicked at src/main.rs:3:5:",
+            ),
+            (Ending::Code(1), "", "exit-code", "1; by itself 0"),
+            (
+                Ending::Limit,
+                "",
+                "hang",
+                "still running after 0.0 s; by itself it takes 0.0 s",
+            ),
+        ];
+        for (ending, complaints, kind, detail) in cases {
+            let seen = harm(&well, &ended(ending, complaints));
+            assert_eq!(seen, Some((kind.to_owned(), detail.to_owned())));
+        }
+    }
+
+    #[test]
+    fn what_the_program_does_by_itself_is_no_harm() {
+        assert_eq!(harm(&[Ending::Code(0)], &ended(Ending::Code(0), "")), None);
+        let often = [Ending::Code(0), Ending::Signal(11)];
+        assert_eq!(harm(&often, &ended(Ending::Signal(11), "")), None);
+    }
+
+    #[test]
+    fn a_deadlock_counts_more_than_how_it_ended() {
+        let mut execution = ended(Ending::Code(66), "");
+        execution.findings.push(Finding {
+            kind: Kind::Deadlock,
+            harm: Some(Harm {
+                kind: "deadlock".into(),
+                detail: "2 threads wait for ever".into(),
+                ..Harm::default()
+            }),
+            ..Finding::default()
+        });
+        let seen = harm(&[Ending::Code(0)], &execution);
+        let expected = ("deadlock".to_owned(), "2 threads wait for ever".to_owned());
+        assert_eq!(seen, Some(expected));
+    }
+
+    #[test]
+    fn the_limit_adapts_to_what_is_usual() {
+        let usual = Usual {
+            endings: Vec::new(),
+            longest: Duration::from_secs(1),
+        };
+        let hour = Duration::from_secs(3600);
+        assert_eq!(usual.limit(None, hour), Duration::from_secs(100));
+        let slow = Some(Duration::from_secs(2));
+        assert_eq!(usual.limit(slow, hour), Duration::from_secs(40));
+        assert_eq!(Usual::default().limit(None, hour), SOONEST);
+        assert_eq!(usual.limit(slow, SOONEST), SOONEST);
+    }
+}

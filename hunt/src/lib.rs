@@ -1,0 +1,22 @@
+//! Executions of a program under test, and what they prove.
+//!
+//! An execution is described by a small value, an [`Assignment`], and leaves an
+//! [`Execution`]: how it ended, what was found, what it printed. Whoever wants to
+//! know something only decides which assignment comes next and reads what came
+//! back, so what is decided here is tested without running anything.
+//!
+//! * [`program`] is what is run, [`execution`] runs it once, out of the way.
+//! * [`harm`] tells whether an execution did what the program never does by itself.
+//! * [`confirm`] puts a suspected pair to the test: RaceFuzzer, over several seeds,
+//!   until the two accesses meet, and again to see whether they do so each time;
+//!   then both orders of the two, for the harm they do (racefuzzer.txt §3.3).
+
+pub mod confirm;
+pub mod execution;
+pub mod findings;
+pub mod harm;
+pub mod options;
+pub mod program;
+
+pub use execution::{Assignment, Ending, Execution, Executor};
+pub use program::Program;

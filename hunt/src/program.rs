@@ -1,0 +1,68 @@
+//! A program under test.
+
+// What happens between fork and exec has no safe interface; each use says why it
+// is sound.
+#![allow(unsafe_code)]
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+/// What to run, and with what around it.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its name as it was called, and its arguments.
+    pub words: Vec<OsString>,
+    /// What its environment has beside ours.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where it finds its standard input; nothing, if there is no such file.
+    pub input: Option<PathBuf>,
+}
+
+impl Program {
+    /// The command that runs it, with our own standard input.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        if let Some((name, arguments)) = self.words.split_first() {
+            command.arg0(name).args(arguments);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// The command that runs it out of the way: in a process group of its own,
+    /// with its own input, and not longer than we live.
+    pub fn background(&self) -> io::Result<Command> {
+        let mut command = self.command();
+        command.process_group(0);
+        command.stdin(match &self.input {
+            Some(file) => File::open(file)?.into(),
+            None => Stdio::null(),
+        });
+        let ends_with_us = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
+        // SAFETY: a system call, and it neither allocates nor locks.
+        unsafe { command.pre_exec(ends_with_us) };
+        Ok(command)
+    }
+}
+
+/// Lets a program have its memory at the same addresses in every run.
+pub fn fix_addresses(command: &mut Command) {
+    let fix = || {
+        // SAFETY: a system call. Where it is not allowed, addresses differ.
+        unsafe {
+            let usual = libc::personality(0xffff_ffff);
+            libc::personality(usual as libc::c_ulong | libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+        }
+        Ok(())
+    };
+    // SAFETY: it neither allocates nor locks, as befits a forked process.
+    unsafe { command.pre_exec(fix) };
+}
