@@ -335,6 +335,10 @@ impl Strategy for RaceFuzzer {
         self.current = self.current.filter(|(current, _)| *current != thread);
     }
 
+    fn held(&self) -> Vec<ThreadId> {
+        self.postponed().collect()
+    }
+
     fn release(&mut self, thread: ThreadId) {
         if let Some(index) = self.postponed.iter().position(|p| p.thread == thread) {
             self.postponed.remove(index);

@@ -79,6 +79,10 @@ impl<S: Strategy> Strategy for Recording<S> {
         self.strategy.yields(thread);
     }
 
+    fn held(&self) -> Vec<ThreadId> {
+        self.strategy.held()
+    }
+
     fn release(&mut self, thread: ThreadId) {
         self.strategy.release(thread);
     }

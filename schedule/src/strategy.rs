@@ -91,6 +91,11 @@ pub trait Strategy {
         let _ = thread;
     }
 
+    /// The threads that are held back on purpose.
+    fn held(&self) -> Vec<ThreadId> {
+        Vec::new()
+    }
+
     /// Lets go of a thread, if it is held back on purpose: the host's monitor
     /// finds that it has waited for too long.
     fn release(&mut self, thread: ThreadId) {
@@ -122,6 +127,9 @@ macro_rules! forward {
         }
         fn yields(&mut self, thread: ThreadId) {
             (**self).yields(thread);
+        }
+        fn held(&self) -> Vec<ThreadId> {
+            (**self).held()
         }
         fn release(&mut self, thread: ThreadId) {
             (**self).release(thread);
