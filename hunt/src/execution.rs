@@ -117,7 +117,7 @@ impl Executor for Program {
         let notes = std::fs::read(journal.path()).map_err(failed)?;
         let (ending, output, complaints) = watched?;
         let (notes, _) = Note::read_all(&notes);
-        let scheduled = notes.iter().find_map(|note| match note {
+        let scheduled = notes.iter().rev().find_map(|note| match note {
             Note::Scheduled { scheduled } if scheduled.process == process => Some(scheduled),
             _ => None,
         });

@@ -22,6 +22,9 @@
 //! Each entry point has twins that note the access first. Where a trace is wanted,
 //! the entry points are made jumps to them before the program begins; all other
 //! runs have nothing of it.
+//!
+//! # Controlled runs
+//! Others count the access first, see [`pace`](crate::control::pace).
 
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -346,6 +349,30 @@ macro_rules! noted {
     };
 }
 
+/// Counts an access, and lets others go first when it is one too many. Sorts below
+/// 5 are reads.
+macro_rules! counted {
+    ($kind:literal) => {
+        concat!(
+            "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]
+             .if ",
+            $kind,
+            " >= 5
+             mov dword ptr fs:[rcx + 332], {reads}
+             sub dword ptr fs:[rcx + 336], 1
+             .else
+             sub dword ptr fs:[rcx + 332], 1
+             .endif
+             jns 91f
+             push rdi
+             mov rdi, qword ptr [rsp + 8]
+             call {is_over}
+             pop rdi
+             91:\n"
+        )
+    };
+}
+
 /// Returns if nobody watches the place of the access; lets it be announced
 /// otherwise, see [`watch`](crate::control::watch).
 macro_rules! watched {
@@ -376,8 +403,12 @@ pub(crate) struct Twins {
     pub(crate) recorded: usize,
     /// Only notes it.
     pub(crate) unchecked: usize,
-    /// Announces it, if that is wanted there.
+    /// Counts it, and announces it if that is wanted there.
     pub(crate) watched: usize,
+    /// Counts it, and does what the usual one does.
+    pub(crate) counted: usize,
+    /// Only counts it.
+    pub(crate) only_counted: usize,
 }
 
 macro_rules! accesses {
@@ -412,8 +443,33 @@ macro_rules! accesses {
             pub(super) extern "C" fn watched() {
                 naked_asm!(
                     ".p2align 5",
+                    counted!($kind),
                     watched!($kind),
-                    access = sym crate::control::watch::access
+                    access = sym crate::control::watch::access,
+                    is_over = sym crate::control::pace::is_over,
+                    reads = const crate::control::pace::READS,
+                )
+            }
+
+            #[unsafe(naked)]
+            pub(super) extern "C" fn counted() {
+                naked_asm!(
+                    ".p2align 5",
+                    counted!($kind),
+                    $($code)*,
+                    is_over = sym crate::control::pace::is_over,
+                    reads = const crate::control::pace::READS,
+                )
+            }
+
+            #[unsafe(naked)]
+            pub(super) extern "C" fn only_counted() {
+                naked_asm!(
+                    ".p2align 5",
+                    counted!($kind),
+                    "ret",
+                    is_over = sym crate::control::pace::is_over,
+                    reads = const crate::control::pace::READS,
                 )
             }
         }
@@ -427,6 +483,8 @@ macro_rules! twins {
             recorded: $name::recorded as *const () as usize,
             unchecked: $name::unchecked as *const () as usize,
             watched: $name::watched as *const () as usize,
+            counted: $name::counted as *const () as usize,
+            only_counted: $name::only_counted as *const () as usize,
         }
     };
 }

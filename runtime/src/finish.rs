@@ -35,6 +35,7 @@ pub(crate) fn prepare() {
 /// The process ends without ceremony.
 extern "C" fn at_quick_exit(_argument: *mut libc::c_void) {
     record::finish();
+    control::gives_up();
 }
 
 extern "C" fn at_exit(_argument: *mut libc::c_void) {

@@ -6,6 +6,10 @@
 //! the thread is in the program, or if the signal is the thread's own doing (a
 //! fault), and otherwise puts it off for the few instructions until the thread
 //! is out again.
+//!
+//! Under control it also takes the place of what the system does about signals
+//! that end the process: it dies of them all the same, but not before it has said
+//! what there is to say of its execution.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -94,25 +98,27 @@ pub(crate) unsafe fn install(
             real(signal, std::ptr::null(), &raw mut replaced)
         } else {
             let mut ours = *new;
-            if is_function(ours.sa_sigaction) {
+            let is_handled = is_function(ours.sa_sigaction);
+            if is_handled {
                 action
                     .flags
                     .store(ours.sa_flags as usize, Ordering::Relaxed);
                 *action.mask.get() = ours.sa_mask;
                 action.handler.store(ours.sa_sigaction, Ordering::Release);
-                let mine: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = arrived;
-                ours.sa_sigaction = mine as usize;
+                ours.sa_sigaction = mine();
                 ours.sa_flags |= libc::SA_SIGINFO;
+            } else if ours.sa_sigaction == libc::SIG_DFL && is_mourned(signal) {
+                ours = last_words();
             }
             let result = real(signal, &raw const ours, &raw mut replaced);
-            if result == 0 && !is_function(ours.sa_sigaction) {
+            if result == 0 && !is_handled {
                 action.handler.store(0, Ordering::Release);
+                action.flags.store(0, Ordering::Relaxed);
             }
             result
         };
         if result == 0 && !old.is_null() {
-            let mine: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = arrived;
-            if replaced.sa_sigaction == mine as usize {
+            if replaced.sa_sigaction == mine() {
                 let (handler, flags, mask) = before;
                 replaced.sa_sigaction = handler;
                 replaced.sa_flags = flags as c_int;
@@ -121,6 +127,67 @@ pub(crate) unsafe fn install(
             old.write(replaced);
         }
         result
+    }
+}
+
+/// What the system is told to do in place of the program's handlers.
+fn mine() -> usize {
+    let mine: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = arrived;
+    mine as usize
+}
+
+/// Whether something is said before the process dies of such a signal.
+fn is_mourned(signal: c_int) -> bool {
+    let ends_the_process = match signal {
+        libc::SIGKILL | libc::SIGSTOP => false,
+        libc::SIGCHLD | libc::SIGURG | libc::SIGWINCH => false,
+        libc::SIGCONT | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => false,
+        // The C library has two for itself.
+        32 | 33 => false,
+        _ => true,
+    };
+    ends_the_process && control::is_on()
+}
+
+/// The thread may have no stack left.
+fn last_words() -> libc::sigaction {
+    // SAFETY: zeroes are an action.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = mine();
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    action
+}
+
+/// From now on the process says something before it dies of a signal.
+pub(crate) fn mourn() {
+    for signal in (1..SIGNALS as c_int).filter(|signal| is_mourned(*signal)) {
+        // SAFETY: zeroes are an action, and both are.
+        unsafe {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &raw mut now);
+            if now.sa_sigaction == libc::SIG_DFL {
+                let ours = last_words();
+                libc::sigaction(signal, &raw const ours, std::ptr::null_mut());
+            }
+        }
+    }
+}
+
+/// Nobody handles the signal: the process dies of it.
+unsafe fn dies(signal: c_int, info: *const libc::siginfo_t) {
+    // SAFETY: our own block; the kernel gives the rest.
+    unsafe {
+        if (*hot()).busy == 0 {
+            control::gives_up();
+        }
+        let mut usual: libc::sigaction = std::mem::zeroed();
+        usual.sa_sigaction = libc::SIG_DFL;
+        libc::sigaction(signal, &raw const usual, std::ptr::null_mut());
+        // What the thread does again brings the signal back.
+        let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+        if !(faults.contains(&signal) && is_own(signal, info)) {
+            libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal);
+        }
     }
 }
 
@@ -153,6 +220,10 @@ extern "C" fn arrived(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
     // SAFETY: our own block; the kernel gives the rest.
     unsafe {
         let own = is_own(signal, info);
+        let handled = action(signal).is_some_and(|a| a.handler.load(Ordering::Acquire) != 0);
+        if !handled && (own || (*hot).busy == 0) {
+            return dies(signal, info);
+        }
         let elsewhere = (*hot).busy != 0 || (*hot).parked != 0;
         if elsewhere && !own && !(*hot).thread.is_null() {
             let signals = &mut (*(*hot).thread).signals;
@@ -181,7 +252,8 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, o
     };
     let handler = action.handler.load(Ordering::Acquire);
     if !is_function(handler) {
-        return;
+        // SAFETY: as it came.
+        return unsafe { dies(signal, info) };
     }
     let flags = action.flags.load(Ordering::Relaxed) as c_int;
     if flags & libc::SA_RESETHAND != 0 {

@@ -49,8 +49,10 @@ pub(crate) fn init() {
             fork::prepare();
             libraries::refresh();
             control::start();
-            if detector::is_idle() && !tape::is_recording() {
-                only_watch();
+            if control::is_on() && !tape::is_recording() {
+                count_accesses();
+            } else if detector::is_idle() && !tape::is_recording() {
+                replace_by_nothing();
             }
             if options::get().force_background_thread {
                 memory_limit::watch();
@@ -95,15 +97,23 @@ fn note_accesses() {
     }
 }
 
-/// Makes the hot entry points look at those accesses only that are watched, if any
-/// are: no detector wants them.
-fn only_watch() {
-    if !control::is_watching() {
-        for twins in entry::accesses() {
-            patch(twins.usual, &[RETURN]);
-        }
-    } else if !replace_accesses(|twins| twins.watched) {
-        fatal("the system does not allow to change code, so no access can be watched");
+/// Makes the hot entry points count accesses, and announce those that are watched,
+/// if no detector wants them.
+fn count_accesses() {
+    let counted = |twins: &Twins| match (detector::is_idle(), control::is_watching()) {
+        (true, true) => twins.watched,
+        (true, false) => twins.only_counted,
+        (false, _) => twins.counted,
+    };
+    if !replace_accesses(counted) {
+        fatal("the system does not allow to change code, so the program cannot be controlled");
+    }
+}
+
+/// Makes the hot entry points do nothing: no detector wants accesses.
+fn replace_by_nothing() {
+    for twins in entry::accesses() {
+        patch(twins.usual, &[RETURN]);
     }
 }
 

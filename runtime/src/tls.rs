@@ -50,6 +50,10 @@ pub(crate) struct Hot {
     /// Set while the thread waits for its turn: signals wait meanwhile, too, but
     /// the thread is not inside.
     pub(crate) parked: u32,
+    /// Accesses under control until the thread has to let others go first, see
+    /// [`pace`](crate::control::pace).
+    pub(crate) reads_left: u32,
+    pub(crate) writes_left: u32,
 }
 
 impl Hot {
@@ -85,7 +89,7 @@ pub(crate) const NO_SETS: Sets = {
 };
 
 /// Bytes reserved for [`Hot`].
-const SIZE: usize = 64 + 4 * SETS + 16;
+const SIZE: usize = 64 + 4 * SETS + 24;
 const _: () = assert!(size_of::<Hot>() <= SIZE);
 const _: () = assert!(std::mem::offset_of!(Hot, span) == 4);
 const _: () = assert!(std::mem::offset_of!(Hot, top) == 8);
@@ -94,6 +98,8 @@ const _: () = assert!(std::mem::offset_of!(Hot, function) == 40);
 const _: () = assert!(std::mem::offset_of!(Hot, reader) == 48);
 const _: () = assert!(std::mem::offset_of!(Hot, sets) == 64);
 const _: () = assert!(std::mem::offset_of!(Hot, log) == 320);
+const _: () = assert!(std::mem::offset_of!(Hot, reads_left) == 332);
+const _: () = assert!(std::mem::offset_of!(Hot, writes_left) == 336);
 
 std::arch::global_asm!(
     ".section .tbss,\"awT\",@nobits",

@@ -35,12 +35,20 @@
 //!   and a bug that needs a certain one has that much less of a chance.
 //! * If the execution is longer than expected its end has no change points;
 //!   [`steps`](Pct::steps) is what to expect next time.
+//! * Where nobody has observed a length yet, a change point is drawn in two
+//!   stages: one of the `OCTAVES` in which a length could be, then a step of
+//!   it. So every step of an execution of `k` steps is drawn with a probability
+//!   of at least `1 / (2 k · OCTAVES)`, whatever `k` is: a factor is lost, but no
+//!   part of the execution goes without.
 
 use std::collections::BTreeMap;
 
 use racehound_trace::{Rng, ThreadId};
 
 use crate::{Pending, Strategy};
+
+/// Powers of two that the length of an execution may reach, if it is not known.
+const OCTAVES: u64 = 24;
 
 /// Strict random priorities, changed at a few random steps.
 #[derive(Clone, Debug)]
@@ -62,8 +70,20 @@ impl Pct {
     /// The run of this seed, for bugs of up to this `depth`, in a program of
     /// about `length` steps. Both are at least 1.
     pub fn new(seed: u64, depth: u32, length: u64) -> Self {
+        Self::with_points(seed, depth, |rng| 1 + rng.below(length.max(1)))
+    }
+
+    /// The same in a program of which nobody knows how long it runs.
+    pub fn of_unknown_length(seed: u64, depth: u32) -> Self {
+        Self::with_points(seed, depth, |rng| {
+            let octave = 1 << rng.below(OCTAVES);
+            octave + rng.below(octave)
+        })
+    }
+
+    fn with_points(seed: u64, depth: u32, point: impl Fn(&mut Rng) -> u64) -> Self {
         let mut rng = Rng::new(seed);
-        let change_points = (1..depth).map(|_| 1 + rng.below(length.max(1))).collect();
+        let change_points = (1..depth).map(|_| point(&mut rng)).collect();
         Self {
             rng,
             initial: Vec::new(),
@@ -183,6 +203,21 @@ mod tests {
             assert_ne!(picks[first], picks[first - 1], "seed {seed}");
             assert_eq!(pct.dropped.len().min(1), 1);
         }
+    }
+
+    #[test]
+    fn without_a_length_every_step_may_be_a_change_point() {
+        let drawn = |step: u64| {
+            let pct = |seed| Pct::of_unknown_length(seed, 2);
+            let hits = (0..40_000).filter(|seed| pct(*seed).change_points == [step]);
+            hits.count() as f64 / 40_000.0
+        };
+        for step in [1, 2, 3, 5, 17, 40] {
+            let least = 1.0 / (2 * step * OCTAVES) as f64;
+            assert!(drawn(step) > 0.8 * least, "step {step}: {}", drawn(step));
+        }
+        let late = |seed: &u64| Pct::of_unknown_length(*seed, 2).change_points[0] > 1_000_000;
+        assert!((0..1_000).filter(late).count() > 100);
     }
 
     #[test]

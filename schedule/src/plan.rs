@@ -20,7 +20,7 @@
 //! | `free` | none: the operating system decides |
 //! | `sequential` | none |
 //! | `random` | `seed=0` |
-//! | `pct` | `seed=0`, `depth=3`, `length=1000` |
+//! | `pct` | `seed=0`, `depth=3`, `length=STEPS`: any, if not given |
 //! | `contest` | `seed=0`, `percent=10`, `longest=1000` microseconds |
 //! | `racefuzzer` | `seed=0`, `pair=PLACE,PLACE` once or more, `first=random`, `1` or `2`, `patience=100000` |
 //! | `replay` | `file=PATH` |
@@ -55,8 +55,8 @@ pub enum Plan {
         seed: u64,
         /// Depth of the bugs looked for.
         depth: u32,
-        /// About how many steps the execution has.
-        length: u64,
+        /// About how many steps the execution has, if that was observed.
+        length: Option<u64>,
     },
     /// Nobody interferes but for [`ConTest`]'s delays.
     ConTest(ConTest),
@@ -162,7 +162,10 @@ impl Plan {
                 seed,
                 depth,
                 length,
-            } => Box::new(Pct::new(*seed, *depth, *length)),
+            } => Box::new(match length {
+                Some(length) => Pct::new(*seed, *depth, *length),
+                None => Pct::of_unknown_length(*seed, *depth),
+            }),
             Self::RaceFuzzer {
                 seed,
                 pairs,
@@ -192,7 +195,10 @@ impl fmt::Display for Plan {
                 seed,
                 depth,
                 length,
-            } => write!(f, ":seed={seed},depth={depth},length={length}"),
+            } => {
+                write!(f, ":seed={seed},depth={depth}")?;
+                length.map_or(Ok(()), |length| write!(f, ",length={length}"))
+            }
             Self::ConTest(ConTest {
                 seed,
                 percent,
@@ -246,7 +252,7 @@ impl FromStr for Plan {
             "pct" => Self::Pct {
                 seed: settings.number("seed", 0..=u64::MAX, 0)?,
                 depth: settings.number("depth", 1..=u64::from(u32::MAX), 3)? as u32,
-                length: settings.number("length", 1..=u64::MAX, 1_000)?,
+                length: settings.number_if_given("length", 1..=u64::MAX)?,
             },
             "contest" => {
                 let usual = ConTest::new(settings.number("seed", 0..=u64::MAX, 0)?);
@@ -321,8 +327,16 @@ impl Settings {
         range: std::ops::RangeInclusive<u64>,
         usual: u64,
     ) -> Result<u64, PlanError> {
+        Ok(self.number_if_given(key, range)?.unwrap_or(usual))
+    }
+
+    fn number_if_given(
+        &mut self,
+        key: &'static str,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Result<Option<u64>, PlanError> {
         let Some(value) = self.take(key) else {
-            return Ok(usual);
+            return Ok(None);
         };
         let expected = match (*range.start(), *range.end()) {
             (0, 100) => "a whole number from 0 to 100",
@@ -330,7 +344,7 @@ impl Settings {
             _ => "a whole number from 1 on",
         };
         let number = value.parse().ok().filter(|n| range.contains(n));
-        number.ok_or(PlanError::Value {
+        number.map(Some).ok_or(PlanError::Value {
             key,
             value,
             expected,
@@ -454,7 +468,7 @@ mod tests {
             ("free", "free"),
             ("sequential:", "sequential"),
             ("random", "random:seed=0"),
-            ("pct:depth=2", "pct:seed=0,depth=2,length=1000"),
+            ("pct:depth=2", "pct:seed=0,depth=2"),
             ("contest:seed=3", "contest:seed=3,percent=10,longest=1000"),
             (
                 "racefuzzer:pair=a.c:1,b.c:2,patience=9,first=2,pair=c|d,e",
@@ -556,13 +570,15 @@ mod tests {
             Just(Plan::Free),
             Just(Plan::Sequential),
             any::<u64>().prop_map(|seed| Plan::Random { seed }),
-            (any::<u64>(), 1..u32::MAX, 1..u64::MAX).prop_map(|(seed, depth, length)| {
-                Plan::Pct {
-                    seed,
-                    depth,
-                    length,
+            (any::<u64>(), 1..u32::MAX, proptest::option::of(1..u64::MAX)).prop_map(
+                |(seed, depth, length)| {
+                    Plan::Pct {
+                        seed,
+                        depth,
+                        length,
+                    }
                 }
-            }),
+            ),
             (any::<u64>(), 0..=100u32, any::<u32>()).prop_map(|(seed, percent, longest)| {
                 Plan::ConTest(ConTest {
                     seed,

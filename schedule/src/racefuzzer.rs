@@ -346,6 +346,10 @@ impl Strategy for RaceFuzzer {
         !somebody_goes && enabled.iter().all(|p| self.in_race_set(p) && !meets(p))
     }
 
+    fn held(&self) -> Vec<ThreadId> {
+        self.postponed().collect()
+    }
+
     fn release(&mut self, thread: ThreadId) {
         if let Some(index) = self.postponed.iter().position(|p| p.thread == thread) {
             self.postponed.remove(index);

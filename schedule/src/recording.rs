@@ -83,6 +83,10 @@ impl<S: Strategy> Strategy for Recording<S> {
         self.strategy.awaits_sleepers(enabled)
     }
 
+    fn held(&self) -> Vec<ThreadId> {
+        self.strategy.held()
+    }
+
     fn release(&mut self, thread: ThreadId) {
         self.strategy.release(thread);
     }

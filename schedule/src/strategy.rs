@@ -98,6 +98,11 @@ pub trait Strategy {
         false
     }
 
+    /// The threads that are held back on purpose.
+    fn held(&self) -> Vec<ThreadId> {
+        Vec::new()
+    }
+
     /// Lets go of a thread, if it is held back on purpose: the host's monitor
     /// finds that it has waited for too long.
     fn release(&mut self, thread: ThreadId) {
@@ -132,6 +137,9 @@ macro_rules! forward {
         }
         fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
             (**self).awaits_sleepers(enabled)
+        }
+        fn held(&self) -> Vec<ThreadId> {
+            (**self).held()
         }
         fn release(&mut self, thread: ThreadId) {
             (**self).release(thread);

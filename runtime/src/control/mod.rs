@@ -24,9 +24,11 @@
 mod baton;
 pub(crate) mod clock;
 mod deadlock;
+mod ending;
 mod meeting;
 mod monitor;
 mod noise;
+pub(crate) mod pace;
 mod roster;
 mod sites;
 mod turn;
@@ -35,16 +37,16 @@ pub(crate) mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use racehound_report::journal::Scheduled;
 use racehound_schedule::{Plan, Replay, Schedule};
 
 use crate::interpose::Errno;
 use crate::spin::{Guard, Locked};
 use crate::thread::Visit;
 use crate::tls::hot;
-use crate::{options, report};
+use crate::{options, signals};
 use roster::{Chooser, Next, Roster};
 
+pub(crate) use ending::{conclude, gives_up, may_end};
 pub(crate) use turn::Turn;
 pub(crate) use waits::{ANY_BITS, Lock};
 
@@ -77,8 +79,12 @@ pub(crate) fn start() {
         // SAFETY: asks who we are.
         main.os_id = unsafe { libc::gettid() };
     }
+    let last_stack = roster.last_stack_of(0);
     *ROSTER.lock() = Some(roster);
     ON.store(true, Ordering::Relaxed);
+    last_stack.put_by();
+    pace::begin();
+    signals::mourn();
     monitor::start();
 }
 
@@ -159,8 +165,11 @@ pub(crate) fn begin(number: u32) {
         };
         // SAFETY: asks who we are.
         member.os_id = unsafe { libc::gettid() };
-        member.baton
+        let baton = member.baton;
+        roster.last_stack_of(number).put_by();
+        baton
     };
+    pace::begin();
     baton.take();
 }
 
@@ -226,52 +235,6 @@ pub(crate) fn in_child() {
             member.os_id = unsafe { libc::gettid() };
         }
     }
+    ending::leave_it_to_the_parent();
     monitor::start();
-}
-
-/// What is said in the end; the schedule is kept, if that is wanted.
-pub(crate) fn conclude() -> Option<String> {
-    static CONCLUDED: AtomicBool = AtomicBool::new(false);
-    if !is_on() || CONCLUDED.swap(true, Ordering::Relaxed) {
-        return None;
-    }
-    let options = options::get();
-    let (choices, fingerprint, steps, divergence) = {
-        let mut roster = roster();
-        let choices = roster.choices.take();
-        (
-            choices,
-            roster.fingerprint,
-            roster.steps,
-            roster.divergence(),
-        )
-    };
-    let plan = options.plan.as_ref()?;
-    let mut text = format!("racehound: schedule {plan}: {steps} steps, hash {fingerprint}\n");
-    let unvisited = sites::never_accessed();
-    for place in &unvisited {
-        text += &format!("racehound: no access was made at {place}\n");
-    }
-    if let Some(divergence) = &divergence {
-        text += &format!("racehound: the execution left the schedule at {divergence}\n");
-    }
-    report::note(Scheduled {
-        process: std::process::id(),
-        plan: plan.to_string(),
-        steps,
-        hash: fingerprint.to_string(),
-        unvisited,
-        divergence,
-    });
-    if let Some(choices) = choices {
-        let mut schedule = Schedule::of(&choices, &sites::Names);
-        schedule.plan = Some(plan.clone());
-        schedule.fingerprint = Some(fingerprint);
-        schedule.watched = sites::watched();
-        let file = &options.schedule_file;
-        if let Err(error) = std::fs::write(file, schedule.to_string()) {
-            text += &format!("racehound: {file}: {error}; the schedule is lost\n");
-        }
-    }
-    Some(text)
 }

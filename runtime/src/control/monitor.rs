@@ -6,10 +6,16 @@
 //! it. So a thread of our own looks, every few milliseconds, whether something has
 //! happened; if not, and the running thread sleeps in the kernel or has computed
 //! for very long, it counts as outside and somebody else goes on.
+//!
+//! It also has the strategy let go of threads that it has held back for long while
+//! others computed (racefuzzer.txt §4). Most of those never get that far: who spins
+//! is noticed by its steps, and then somebody is let go of by the strategy itself.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use racehound_trace::ThreadId;
 
 use super::clock::Moment;
 use super::roster;
@@ -24,6 +30,8 @@ const SHORT_PERIOD: Duration = Duration::from_micros(500);
 /// computes.
 const ASLEEP: u32 = 3;
 const BUSY: u32 = 400;
+/// How long a strategy may hold a thread back.
+const HELD: Duration = Duration::from_secs(5);
 
 /// Begins to watch.
 pub(super) fn start() {
@@ -68,6 +76,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
     unsafe { (*hot()).gone = 1 };
     let mut seen = (None, 0);
     let (mut asleep, mut busy, mut told) = (0, 0, false);
+    let mut patience = Patience::default();
     while !DISMISSED.load(Ordering::Relaxed) {
         std::thread::sleep(match seen.0 {
             Some(_) => PERIOD,
@@ -82,6 +91,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
             let_real_time_pass();
             continue;
         };
+        patience.look();
         if now != seen {
             (seen, asleep, busy) = (now, 0, 0);
             continue;
@@ -99,6 +109,38 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
         }
     }
     std::ptr::null_mut()
+}
+
+/// Since when threads are held back.
+#[derive(Default)]
+struct Patience(Vec<(ThreadId, Instant)>);
+
+impl Patience {
+    /// Lets go of those who have been held back for too long.
+    fn look(&mut self) {
+        let mut roster = roster();
+        let held = roster.held();
+        if held.is_empty() {
+            return self.0.clear();
+        }
+        self.0.retain(|(thread, _)| held.contains(thread));
+        for thread in held {
+            match self.0.iter().find(|(known, _)| *known == thread) {
+                None => self.0.push((thread, Instant::now())),
+                Some((_, since)) if since.elapsed() < HELD => {}
+                Some(_) => {
+                    roster.release(thread);
+                    self.0.retain(|(known, _)| *known != thread);
+                    output::write(&format!(
+                        "racehound: T{} was held back for {} s and is let go, so the seed \
+                         alone does not repeat this execution\n",
+                        thread.0,
+                        HELD.as_secs()
+                    ));
+                }
+            }
+        }
+    }
 }
 
 /// Nobody runs: somebody is outside, and time passes for all.

@@ -12,11 +12,12 @@
 use std::ffi::c_int;
 
 use racehound_schedule::{Choice, Fingerprint, Meeting, Pending, Replay, Strategy};
-use racehound_trace::{Event, Mode, Op, SiteId, SyncId, ThreadId};
+use racehound_trace::{Event, Mode, Op, Rng, SiteId, SyncId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::baton::Baton;
 use super::clock::{Clock, Moment};
+use super::ending::LastStack;
 use super::sites::Names;
 use crate::context::Context;
 
@@ -113,6 +114,7 @@ pub(super) struct Member {
     pub(super) site: SiteId,
     pub(super) context: Context,
     pub(super) baton: &'static Baton,
+    last_stack: Option<LastStack>,
     pub(super) os_id: i32,
     /// Steps without any effect since the last one that had some.
     pub(super) idle: u32,
@@ -173,6 +175,9 @@ pub(crate) struct Roster {
     pub(super) steps: u64,
     pub(super) fingerprint: Fingerprint,
     spare_batons: Vec<&'static Baton>,
+    spare_stacks: Vec<LastStack>,
+    /// What programs get when they ask for randomness: the same in every execution.
+    pub(super) chance: Rng,
     enabled: Vec<Pending>,
     /// Objects by the order in which they first take part.
     objects: FxHashMap<usize, u32>,
@@ -231,6 +236,8 @@ impl Roster {
             steps: 0,
             fingerprint: Fingerprint::new(),
             spare_batons: Vec::new(),
+            spare_stacks: Vec::new(),
+            chance: Rng::new(0),
             enabled: Vec::new(),
             objects: FxHashMap::default(),
         }
@@ -263,6 +270,7 @@ impl Roster {
             site,
             context: Context::UNKNOWN,
             baton,
+            last_stack: None,
             os_id: 0,
             idle: 0,
         };
@@ -280,12 +288,23 @@ impl Roster {
         self.members.get_mut(number as usize)?.as_mut()
     }
 
+    /// The stack on which a thread may say its last words.
+    pub(super) fn last_stack_of(&mut self, number: u32) -> LastStack {
+        let stack = self.spare_stacks.pop().unwrap_or_else(LastStack::new);
+        if let Some(member) = self.member(number) {
+            member.last_stack = Some(stack);
+        }
+        stack
+    }
+
     /// A thread has ended.
     pub(super) fn leave(&mut self, number: u32) {
         if let Some(member) = self.member(number) {
             member.standing = Standing::Ended;
             let (baton, os_id) = (member.baton, member.os_id);
+            let last_stack = member.last_stack.take();
             self.spare_batons.push(baton);
+            self.spare_stacks.extend(last_stack);
             self.leaving.push(os_id);
             self.changes += 1;
         }
@@ -450,6 +469,16 @@ impl Roster {
             Chooser::Oracle(_) => None,
             Chooser::Replay(replay) => replay.divergence().map(ToString::to_string),
         }
+    }
+
+    /// The threads that the strategy holds back.
+    pub(super) fn held(&mut self) -> Vec<ThreadId> {
+        self.chooser.strategy().held()
+    }
+
+    /// Has the strategy let go of a thread.
+    pub(super) fn release(&mut self, thread: ThreadId) {
+        self.chooser.strategy().release(thread);
     }
 
     /// A thread waits for others without being blocked.

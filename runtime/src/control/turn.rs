@@ -6,7 +6,7 @@ use racehound_trace::{Op, SiteId, ThreadId};
 use super::baton::Baton;
 use super::clock::{Moment, Until};
 use super::roster::{Next, Roster, Standing, Want};
-use super::{await_end, deadlock, interrupt, is_on, meeting, noise, roster, sites};
+use super::{await_end, deadlock, interrupt, is_on, meeting, noise, pace, roster, sites};
 use crate::context::Context;
 use crate::interpose::Errno;
 use crate::thread::{self, Visit};
@@ -98,6 +98,7 @@ impl Turn {
         until: Option<Moment>,
         op: impl Fn(&mut Roster) -> Option<Op>,
     ) -> Came {
+        pace::begin();
         park(true);
         let context = match sites::is_watched(self.site) {
             true => thread::current().map_or(Context::UNKNOWN, |t| t.context(self.place)),

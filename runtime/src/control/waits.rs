@@ -388,6 +388,16 @@ impl Turn {
         self.note(|roster| roster.clock.look(clock))
     }
 
+    /// Randomness, as far as the program can tell.
+    pub(crate) fn random(&self, bytes: &mut [u8]) {
+        self.note(|roster| {
+            for part in bytes.chunks_mut(8) {
+                let bits = roster.chance.next_u64().to_ne_bytes();
+                part.copy_from_slice(&bits[..part.len()]);
+            }
+        });
+    }
+
     /// Waits until something can be done with a descriptor.
     pub(crate) fn await_descriptor(&self, fd: c_int, events: i16, until: Option<Until>) -> bool {
         let want = Want::Ready { fd, events };

@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use super::descriptors::{self, Outcome, gets, opened, puts, uses};
 use super::mutex::Patience;
-use super::{Call, Errno, interpose};
+use super::{Call, Errno, interpose, randomness};
 use crate::control::{Turn, clock::Until};
 
 mod real {
@@ -116,6 +116,8 @@ unsafe fn opens(path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
     unsafe { path_used(&call, path, fd) };
     if fd >= 0 {
         opened(&call, fd);
+        // SAFETY: as above.
+        unsafe { randomness::opened(&call, path, fd) };
     }
     // Not to find a file is to learn something too.
     descriptors::name_sought(&call);

@@ -1,7 +1,7 @@
 //! Functions that fill in what the program gives them, and do nothing else that
 //! matters here.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int};
 
 use super::files::{seeks, with};
 use super::{Call, interpose};
@@ -10,7 +10,7 @@ type Stat = libc::stat;
 
 mod real {
     use super::Stat;
-    use std::ffi::{c_char, c_int, c_void};
+    use std::ffi::{c_char, c_int};
 
     unsafe extern "C" {
         pub(super) fn __xstat(version: c_int, path: *const c_char, to: *mut Stat) -> c_int;
@@ -37,8 +37,6 @@ mod real {
             size: usize,
             room: usize,
         ) -> isize;
-        pub(super) fn getrandom(to: *mut c_void, size: usize, flags: u32) -> isize;
-        pub(super) fn getentropy(to: *mut c_void, size: usize) -> c_int;
         pub(super) fn strerror_r(error: c_int, to: *mut c_char, room: usize) -> *mut c_char;
         pub(super) fn __xpg_strerror_r(error: c_int, to: *mut c_char, room: usize) -> c_int;
     }
@@ -213,22 +211,6 @@ interpose! {
         let result = libc::gethostname(to, room);
         if result == 0 && let Some(call) = Call::begin() {
             call.writes(to, room.min(libc::strnlen(to, room) + 1));
-        }
-        result
-    }
-
-    fn getrandom(to: *mut c_void, size: usize, flags: c_uint) -> isize {
-        let got = real::getrandom(to, size, flags);
-        if got > 0 && let Some(call) = Call::begin() {
-            call.writes(to, got as usize);
-        }
-        got
-    }
-
-    fn getentropy(to: *mut c_void, size: usize) -> c_int {
-        let result = real::getentropy(to, size);
-        if result == 0 && let Some(call) = Call::begin() {
-            call.writes(to, size);
         }
         result
     }

@@ -27,6 +27,7 @@ pub(crate) mod mutex;
 pub(crate) mod once;
 pub(crate) mod openmp;
 pub(crate) mod process;
+pub(crate) mod randomness;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
 pub(crate) mod signals;

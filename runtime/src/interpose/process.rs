@@ -4,8 +4,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use super::{Call, interpose};
-use crate::thread::Visit;
-use crate::{control, fork, output, record};
+use crate::{control, fork, record};
 
 type Start = unsafe extern "C" fn(*mut c_void) -> c_int;
 
@@ -81,6 +80,7 @@ unsafe extern "C" fn begin(beginning: *mut c_void) -> c_int {
 unsafe fn end_at_once(code: c_int) -> ! {
     if Call::begin().is_some() {
         record::finish();
+        control::gives_up();
     }
     // SAFETY: ends the process.
     unsafe { libc::_exit(code) }
@@ -88,11 +88,40 @@ unsafe fn end_at_once(code: c_int) -> ! {
 
 /// The program gives up: what there is to say of its execution is said first.
 fn gives_up() {
+    if Call::begin().is_some() {
+        control::gives_up();
+    }
+}
+
+/// The program becomes another one. Some of these functions take any number of
+/// arguments, so a few instructions come here and go on to the real one.
+#[cfg(not(test))]
+macro_rules! becomes_another {
+    ($($name:literal),*) => {
+        $(
+            std::arch::global_asm!(
+                ".text",
+                concat!(".globl __interceptor_", $name),
+                concat!(".type __interceptor_", $name, ", @function"),
+                concat!("__interceptor_", $name, ":"),
+                "push rdi\n push rsi\n push rdx\n push rcx\n push r8\n push r9\n push rax",
+                "call __racehound_becomes_another",
+                "pop rax\n pop r9\n pop r8\n pop rcx\n pop rdx\n pop rsi\n pop rdi",
+                concat!("jmp ", $name),
+            );
+        )*
+    };
+}
+
+#[cfg(not(test))]
+becomes_another!(
+    "execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve", "execveat"
+);
+
+#[unsafe(no_mangle)]
+extern "C" fn __racehound_becomes_another() {
     if control::is_on() && Call::begin().is_some() {
-        let _visit = Visit::begin();
-        if let Some(text) = control::conclude() {
-            output::write(&text);
-        }
+        control::may_end();
     }
 }
 

@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use racehound_trace::Mode;
 
 use super::descriptors::{self, closing, opened};
-use super::{Call, Errno, interpose};
+use super::{Call, Errno, interpose, randomness};
 use crate::sync::{self, Traits};
 use crate::thread::Visit;
 
@@ -129,8 +129,12 @@ unsafe fn opens(texts: [*const c_char; 2], real: impl FnOnce() -> *mut Stream) -
         }
     }
     if !stream.is_null() {
-        // SAFETY: a new stream.
-        opened(&call, unsafe { descriptor(stream) });
+        // SAFETY: a new stream, and what it was opened by.
+        unsafe {
+            let fd = descriptor(stream);
+            opened(&call, fd);
+            randomness::opened(&call, texts[0], fd);
+        }
     }
     if !texts[0].is_null() {
         descriptors::name_sought(&call);

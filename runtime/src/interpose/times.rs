@@ -16,7 +16,8 @@ mod real {
         pub(super) fn thrd_sleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int;
         pub(super) fn asctime_r(time: *const libc::tm, to: *mut c_char) -> *mut c_char;
         pub(super) fn ctime_r(time: *const Time, to: *mut c_char) -> *mut c_char;
-        pub(super) fn ftime(to: *mut [u64; 2]) -> c_int;
+        pub(super) fn ftime(to: *mut super::TimeOfDay) -> c_int;
+        pub(super) fn clock() -> libc::clock_t;
         pub(super) fn timespec_get(to: *mut libc::timespec, base: c_int) -> c_int;
     }
 }
@@ -57,6 +58,18 @@ unsafe fn telling(call: &Call, until: Until, rest: *mut libc::timespec) -> Optio
 }
 
 const SECOND: u64 = 1_000_000_000;
+
+/// Ticks of `times` in a second.
+const TICKS: i64 = 100;
+
+/// What `ftime` tells.
+#[repr(C)]
+pub struct TimeOfDay {
+    seconds: Time,
+    milliseconds: u16,
+    zone: i16,
+    summer: i16,
+}
 
 /// A signal has ended the call.
 fn interrupted() -> c_int {
@@ -223,21 +236,58 @@ interpose! {
     }
 
     fn timespec_get(to: *mut libc::timespec, base: c_int) -> c_int {
-        let result = real::timespec_get(to, base);
+        const TIME_UTC: c_int = 1;
+        let result = match virtually(libc::CLOCK_REALTIME) {
+            Some(now) if base == TIME_UTC && !to.is_null() => {
+                to.write(now);
+                base
+            }
+            _ => real::timespec_get(to, base),
+        };
         tells(to, result != 0);
         result
     }
 
-    fn ftime(to: *mut [u64; 2]) -> c_int {
-        let result = real::ftime(to);
+    fn ftime(to: *mut TimeOfDay) -> c_int {
+        let result = match virtually(libc::CLOCK_REALTIME) {
+            Some(now) if !to.is_null() => {
+                to.write(TimeOfDay {
+                    seconds: now.tv_sec,
+                    milliseconds: (now.tv_nsec / 1_000_000) as u16,
+                    zone: 0,
+                    summer: 0,
+                });
+                0
+            }
+            _ => real::ftime(to),
+        };
         tells(to, result == 0);
         result
     }
 
+    // What a program has computed is as long as it has run, and the system does
+    // nothing for it.
     fn times(to: *mut libc::tms) -> libc::clock_t {
-        let result = libc::times(to);
+        let result = match virtually(libc::CLOCK_MONOTONIC) {
+            Some(now) => {
+                let ticks = now.tv_sec * TICKS + now.tv_nsec / (SECOND as i64 / TICKS);
+                if !to.is_null() {
+                    let none = std::mem::zeroed();
+                    to.write(libc::tms { tms_utime: ticks, ..none });
+                }
+                ticks
+            }
+            None => libc::times(to),
+        };
         tells(to, result != -1);
         result
+    }
+
+    fn clock() -> libc::clock_t {
+        match virtually(libc::CLOCK_PROCESS_CPUTIME_ID) {
+            Some(now) => now.tv_sec * 1_000_000 + now.tv_nsec / 1000,
+            None => real::clock(),
+        }
     }
 
     fn getitimer(which: c_int, to: *mut libc::itimerval) -> c_int {
