@@ -15,8 +15,6 @@
 //! # How the pseudo-code was read
 //! * Algorithm 3, line 33, draws `t` from all threads, though lines 43 and 55
 //!   need the lock it requests: `t` is drawn from those that request one.
-//!   Algorithm 2 draws the next thread from all that can go (line 8), and what
-//!   it draws requests a lock or does not; both draws are one here.
 //! * Line 43 sets `allowedLK` to the lock of `t'`, which need not request any:
 //!   the expected lock is that of `t`, as §5.3 says.
 //! * Line 53 removes `t'` from the requesting ones, which line 46 has done; `t`
@@ -30,15 +28,18 @@
 //! * Everything random comes from the seed.
 //! * Nobody waits for ever because of this strategy: if only threads that wait
 //!   for a lock on purpose could go, one of them goes, taken at random
-//!   (*thrashing*, §5.4); and nobody is escorted, or goes on without others, for
-//!   more than [`patience`](DrFinder::with_patience) steps.
+//!   (*thrashing*, §5.4); and nobody is escorted, or waits for those who request
+//!   nothing, for more than [`patience`](DrFinder::with_patience) steps.
 //! * Every suspension ends in a meeting, in thrashing, or with the execution.
 //!
 //! # Deviations
-//! * A thread that does not request a lock goes on until it does (as in
-//!   racefuzzer.txt §4): the order of everything else makes no difference to
-//!   happens-before over locks, and switches are expensive.
-//! * Threads of which it is not known yet where they stand go first.
+//! * Threads that do not request a lock go on until they do, where Algorithm 2
+//!   draws from all that can go (line 8), and only then is one that requests a
+//!   lock drawn. So it is known of everybody what it may trigger, nobody has yet
+//!   to be forked, and switches, which are expensive, are few. For the order over
+//!   locks, which is all that this strategy reverses, it makes no difference.
+//! * Threads of which it is not known yet where they stand go first, and those
+//!   about to enter or to leave a function: nobody stands between two functions.
 //! * Taking a lock back after a wait for a condition is a request like any
 //!   other.
 //! * A thread that spins is no longer escorted: it waits for somebody else.
@@ -46,6 +47,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use racehound_trace::event::Kind;
 use racehound_trace::{FunctionId, Rng, SyncId, ThreadId};
 
 use crate::{ClassId, Collector, Naming, Pending, Relations, Strategy};
@@ -170,8 +172,10 @@ pub struct DrFinder {
     collector: Collector,
     patience: u64,
     step: u64,
-    /// Who went last, and since which step nobody else has.
-    current: Option<(ThreadId, u64)>,
+    /// Who went last.
+    current: Option<ThreadId>,
+    /// The last step at which somebody got a lock, or nobody waited for one.
+    granted: u64,
     stands: BTreeMap<ThreadId, Stand>,
     allowed: Allowed,
     statistics: Statistics,
@@ -195,6 +199,7 @@ impl DrFinder {
             patience: Self::PATIENCE,
             step: 0,
             current: None,
+            granted: 0,
             stands: BTreeMap::new(),
             allowed: Allowed::Nobody,
             statistics: Statistics::default(),
@@ -281,8 +286,9 @@ impl DrFinder {
 
     fn choose(&mut self, enabled: &[Pending]) -> usize {
         let index_of = |thread| enabled.binary_search_by_key(&thread, |p| p.thread).ok();
+        let passes = |p: &Pending| matches!(p.kind(), Some(Kind::Call | Kind::Return));
         let newcomer = |p: &Pending| !self.stands.contains_key(&p.thread);
-        if let Some(index) = enabled.iter().position(newcomer) {
+        if let Some(index) = enabled.iter().position(|p| newcomer(p) || passes(p)) {
             return index;
         }
         match self.allowed {
@@ -295,12 +301,9 @@ impl DrFinder {
             _ => {}
         }
         match self.allowed {
-            Allowed::Nobody => match self.goes_on(enabled) {
+            Allowed::Nobody => match self.somebody_free(enabled) {
                 Some(index) => index,
-                None => {
-                    let index = self.rng.index(enabled.len());
-                    self.request(index, enabled)
-                }
+                None => self.request(enabled),
             },
             Allowed::Escorted(escort) => match index_of(escort.escorted) {
                 Some(index) => index,
@@ -322,8 +325,14 @@ impl DrFinder {
         }
     }
 
-    /// Algorithm 3, lines 33–55, if the drawn thread requests a lock: who goes.
-    fn request(&mut self, index: usize, enabled: &[Pending]) -> usize {
+    /// Algorithm 3, lines 33–55: one of those that request a lock is drawn, and
+    /// goes or is suspended.
+    fn request(&mut self, enabled: &[Pending]) -> usize {
+        let requests = |index: &usize| enabled[*index].requested().is_some();
+        let requesting: Vec<usize> = (0..enabled.len()).filter(requests).collect();
+        let Some(&index) = self.rng.pick(&requesting) else {
+            return self.rng.index(enabled.len());
+        };
         let drawn = enabled[index];
         let stand = self.stands.get(&drawn.thread).copied().unwrap_or_default();
         let (Some(lock), Some(class)) = (drawn.requested(), stand.class) else {
@@ -362,21 +371,17 @@ impl DrFinder {
         chosen
     }
 
-    /// The thread that went last, if it does not request a lock.
-    fn goes_on(&self, enabled: &[Pending]) -> Option<usize> {
-        let (thread, since) = self.current?;
-        let index = enabled.iter().position(|p| p.thread == thread)?;
-        let goes_on = enabled[index].requested().is_none() && self.step - since <= self.patience;
-        goes_on.then_some(index)
-    }
-
-    /// Somebody who does not request a lock.
+    /// Somebody who does not request a lock, the thread that went last if it
+    /// can; nobody if those who request one have waited for long.
     fn somebody_free(&mut self, enabled: &[Pending]) -> Option<usize> {
-        let free = |index: &usize| enabled[*index].requested().is_none();
-        self.goes_on(enabled).or_else(|| {
-            let free: Vec<usize> = (0..enabled.len()).filter(free).collect();
-            self.rng.pick(&free).copied()
-        })
+        if self.step - self.granted > self.patience {
+            return None;
+        }
+        let is_free = |index: &usize| enabled[*index].requested().is_none();
+        let free: Vec<usize> = (0..enabled.len()).filter(is_free).collect();
+        let last = |index: &&usize| Some(enabled[**index].thread) == self.current;
+        let goes_on = free.iter().find(last).copied();
+        goes_on.or_else(|| self.rng.pick(&free).copied())
     }
 
     /// Only threads that wait on purpose could go: one of them does.
@@ -435,13 +440,11 @@ impl Strategy for DrFinder {
         let picked = &enabled[index];
         self.acquires(picked);
         self.stands.entry(picked.thread).or_default();
-        let since = match self.current {
-            Some((same, since)) if same == picked.thread && self.step - since <= self.patience => {
-                since
-            }
-            _ => self.step,
-        };
-        self.current = Some((picked.thread, since));
+        let waits = |p: &Pending| p.requested().is_some();
+        if waits(picked) || !enabled.iter().any(waits) {
+            self.granted = self.step;
+        }
+        self.current = Some(picked.thread);
         self.step += 1;
         index
     }
@@ -451,7 +454,7 @@ impl Strategy for DrFinder {
     }
 
     fn yields(&mut self, thread: ThreadId) {
-        self.current = self.current.filter(|(current, _)| *current != thread);
+        self.current = self.current.filter(|current| *current != thread);
         if let Allowed::Escorted(escort) = self.allowed
             && escort.escorted == thread
         {
@@ -528,14 +531,17 @@ mod tests {
         finder.stands(ThreadId(thread), &[function], Some(ClassId(1)));
     }
 
-    /// A run in which thread 1 requests lock 10 and is drawn while thread 2
-    /// can go.
+    /// A run in which thread 1 requests lock 10 and is drawn while thread 2,
+    /// which requests another one, can go.
     fn suspending() -> DrFinder {
-        let enabled = [at(1, Some(10)), at(2, None)];
+        let enabled = [at(1, Some(10)), at(2, Some(20))];
         let finders = (0..).map(|seed| {
             let mut finder = finder(seed);
+            finder.name_class(ClassId(2), "other");
             requests(&mut finder, 1);
+            finder.stands(ThreadId(2), &[FunctionId(2)], Some(ClassId(2)));
             assert_eq!(finder.pick(&enabled), 1, "thread 2 goes in any case");
+            finder.stands(ThreadId(2), &[FunctionId(2)], None);
             finder
         });
         let mut suspending = finders.filter(|finder| finder.statistics().suspensions == 1);
@@ -570,7 +576,7 @@ mod tests {
         );
         let statistics = finder.statistics();
         assert_eq!((statistics.met, statistics.reversed), (1, 1));
-        assert_eq!((statistics.known, statistics.new), (1, 1));
+        assert_eq!((statistics.known, statistics.new), (1, 2));
         assert_eq!(statistics.thrashing_rate(), 0.0);
     }
 
@@ -588,8 +594,10 @@ mod tests {
         for seed in 0..50 {
             let mut finder = finder(seed);
             requests(&mut finder, 2);
-            finder.pick(&[at(1, None), at(2, Some(10)), at(3, None)]);
-            finder.pick(&[at(1, None), at(3, None)]);
+            assert_ne!(finder.pick(&[at(1, None), at(2, Some(10)), at(3, None)]), 1);
+            assert_eq!(finder.pick(&[at(2, Some(10))]), 0);
+            requests(&mut finder, 3);
+            finder.pick(&[at(1, Some(12)), at(3, Some(10))]);
             assert_eq!(finder.statistics().suspensions, 0, "seed {seed}");
         }
     }
