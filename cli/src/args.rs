@@ -52,18 +52,22 @@ pub(crate) enum Command {
   racehound run --json findings.json --format text -- ./bank
   racehound run --schedule random --seed 7 -- ./bank
   racehound run --schedule racefuzzer --pair bank.c:12,bank.c:20 --seed 8 -- ./bank
+  racehound run --schedule drfinder --seed 3 -- ./bank
   racehound run --record bank.rht -- ./bank; racehound analyze bank.rht --detector all
 
 Options of the runtime, ThreadSanitizer's among them, are taken from the environment variables
 TSAN_OPTIONS and RACEHOUND_OPTIONS, for example TSAN_OPTIONS=suppressions=known.txt.")]
 pub(crate) struct Run {
     /// What looks for races; 'none' looks for nothing. Without it that is fasttrack, or
-    /// none with --schedule racefuzzer, which makes races happen instead of looking for them
+    /// none with --schedule racefuzzer, which makes races happen instead of looking for them, and
+    /// with --schedule collect
     #[arg(long, value_name = "NAME", value_parser = live_detector)]
     pub(crate) detector: Option<String>,
 
-    /// Who decides which thread runs: free (the system), random, pct, sequential, racefuzzer, or
-    /// replay:file=FILE; with settings after a colon, as in pct:depth=3
+    /// Who decides which thread runs: free (the system), random, pct, sequential, racefuzzer,
+    /// drfinder, or replay:file=FILE; with settings after a colon, as in pct:depth=3. drfinder
+    /// reverses the orders in which threads come to locks, by what earlier runs have told of who
+    /// takes which; that is kept in .racehound. collect lets the system decide, and only adds to it
     #[arg(long, value_name = "PLAN")]
     pub(crate) schedule: Option<String>,
 
@@ -76,6 +80,15 @@ pub(crate) struct Run {
     /// waits there until another is about to execute the other
     #[arg(long, value_name = "FILE:LINE,FILE:LINE")]
     pub(crate) pair: Vec<String>,
+
+    /// How many functions of a stack count, for --schedule drfinder and collect (12 unless given);
+    /// for pct, the depth of the bugs looked for
+    #[arg(long, value_name = "NUMBER", requires = "schedule")]
+    pub(crate) depth: Option<u32>,
+
+    /// Say in the end why --schedule drfinder has held threads back, and for whom
+    #[arg(long, requires = "schedule")]
+    pub(crate) explain: bool,
 
     /// Write the schedule of the execution, for --schedule replay:file=FILE
     #[arg(long, value_name = "FILE", requires = "schedule")]

@@ -12,6 +12,7 @@ mod journal;
 mod output;
 mod plan;
 mod progress;
+mod store;
 mod verdict;
 
 use std::process::ExitCode;

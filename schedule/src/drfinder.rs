@@ -40,11 +40,13 @@
 //!   locks, which is all that this strategy reverses, it makes no difference.
 //! * Threads of which it is not known yet where they stand go first, and those
 //!   about to enter or to leave a function: nobody stands between two functions.
+//! * A thread that sleeps is drawn like one that requests a lock, and can be
+//!   escorted.
 //! * Taking a lock back after a wait for a condition is a request like any
 //!   other.
 //! * A thread that spins is no longer escorted: it waits for somebody else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use racehound_trace::event::Kind;
@@ -54,6 +56,9 @@ use crate::{ClassId, Collector, Naming, Pending, Relations, Strategy};
 
 /// Decisions that are kept.
 const MOST_DECISIONS: usize = 4_096;
+
+/// How often a thread sleeps on its way to a lock: more often is a loop.
+const MOST_RESTS: u32 = 100;
 
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,6 +88,8 @@ struct Escort {
     class: ClassId,
     escorted: ThreadId,
     since: u64,
+    /// How often the escorted one has slept.
+    rests: u32,
     thrashed: bool,
 }
 
@@ -177,6 +184,8 @@ pub struct DrFinder {
     /// The last step at which somebody got a lock, or nobody waited for one.
     granted: u64,
     stands: BTreeMap<ThreadId, Stand>,
+    /// Threads that sleep.
+    resting: BTreeSet<ThreadId>,
     allowed: Allowed,
     statistics: Statistics,
     decisions: Vec<(u64, Decision)>,
@@ -201,6 +210,7 @@ impl DrFinder {
             current: None,
             granted: 0,
             stands: BTreeMap::new(),
+            resting: BTreeSet::new(),
             allowed: Allowed::Nobody,
             statistics: Statistics::default(),
             decisions: Vec::new(),
@@ -216,6 +226,26 @@ impl DrFinder {
     /// The relations that this run has told so far.
     pub fn relations(&self) -> Relations {
         self.collector.relations()
+    }
+
+    /// Learns that this thread sleeps. It can go at any time, for how long
+    /// somebody sleeps orders nothing, but it has no reason to go first.
+    pub fn rests(&mut self, thread: ThreadId) {
+        self.resting.insert(thread);
+        if let Allowed::Escorted(escort) = &mut self.allowed
+            && escort.escorted == thread
+        {
+            escort.rests += 1;
+            if escort.rests > MOST_RESTS {
+                let escort = *escort;
+                self.give_up(&escort);
+            }
+        }
+    }
+
+    /// Those that it has added since this was called last.
+    pub fn take_unsaved(&mut self) -> Relations {
+        self.collector.take_unsaved()
     }
 
     /// What was done so far.
@@ -325,14 +355,10 @@ impl DrFinder {
         }
     }
 
-    /// Algorithm 3, lines 33–55: one of those that request a lock is drawn, and
-    /// goes or is suspended.
+    /// Algorithm 3, lines 33–55: one of those that request a lock, or sleep, is
+    /// drawn, and goes or is suspended.
     fn request(&mut self, enabled: &[Pending]) -> usize {
-        let requests = |index: &usize| enabled[*index].requested().is_some();
-        let requesting: Vec<usize> = (0..enabled.len()).filter(requests).collect();
-        let Some(&index) = self.rng.pick(&requesting) else {
-            return self.rng.index(enabled.len());
-        };
+        let index = self.rng.index(enabled.len());
         let drawn = enabled[index];
         let stand = self.stands.get(&drawn.thread).copied().unwrap_or_default();
         let (Some(lock), Some(class)) = (drawn.requested(), stand.class) else {
@@ -366,18 +392,22 @@ impl DrFinder {
             class,
             escorted,
             since: self.step,
+            rests: 0,
             thrashed: false,
         });
         chosen
     }
 
-    /// Somebody who does not request a lock, the thread that went last if it
-    /// can; nobody if those who request one have waited for long.
+    /// Somebody who neither requests a lock nor sleeps, the thread that went last
+    /// if it can; nobody if those who request one have waited for long.
     fn somebody_free(&mut self, enabled: &[Pending]) -> Option<usize> {
         if self.step - self.granted > self.patience {
             return None;
         }
-        let is_free = |index: &usize| enabled[*index].requested().is_none();
+        let is_free = |index: &usize| {
+            let Pending { thread, .. } = enabled[*index];
+            enabled[*index].requested().is_none() && !self.resting.contains(&thread)
+        };
         let free: Vec<usize> = (0..enabled.len()).filter(is_free).collect();
         let last = |index: &&usize| Some(enabled[**index].thread) == self.current;
         let goes_on = free.iter().find(last).copied();
@@ -444,6 +474,7 @@ impl Strategy for DrFinder {
         if waits(picked) || !enabled.iter().any(waits) {
             self.granted = self.step;
         }
+        self.resting.remove(&picked.thread);
         self.current = Some(picked.thread);
         self.step += 1;
         index
@@ -640,6 +671,28 @@ mod tests {
         let mut finder = suspending();
         finder.release(ThreadId(1));
         assert_eq!(finder.statistics().thrashings, 1);
+    }
+
+    #[test]
+    fn who_sleeps_can_be_escorted_and_goes_no_sooner_than_others() {
+        let mut went = [0, 0];
+        for seed in 0..100 {
+            let mut finder = finder(seed);
+            requests(&mut finder, 1);
+            finder.rests(ThreadId(2));
+            finder.rests(ThreadId(3));
+            let enabled = [at(1, Some(10)), at(2, None), at(3, None)];
+            match finder.pick(&enabled) {
+                0 => panic!("thread 1 is suspended for thread 2"),
+                index => went[index - 1] += 1,
+            }
+            assert_eq!(
+                finder.pick(&[at(1, Some(20)), at(4, None)]),
+                1,
+                "it does not sleep"
+            );
+        }
+        assert!(went[0] > 55 && went[1] > 20, "{went:?}");
     }
 
     #[test]

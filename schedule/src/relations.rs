@@ -218,6 +218,8 @@ pub struct Collector {
     known: FxHashSet<(u32, u32)>,
     /// From this one.
     seen: FxHashSet<(u32, u32)>,
+    /// Those of them that are new, and were not taken yet.
+    unsaved: Vec<(u32, u32)>,
 }
 
 impl Collector {
@@ -233,6 +235,7 @@ impl Collector {
             classes: Numbered::default(),
             known: FxHashSet::default(),
             seen: FxHashSet::default(),
+            unsaved: Vec::new(),
         };
         for (function, class) in known.iter() {
             let pair = (
@@ -267,7 +270,10 @@ impl Collector {
         };
         for function in functions.iter().take(self.depth) {
             if let Some(function) = self.functions.get(function.index()) {
-                self.seen.insert((function, class));
+                let pair = (function, class);
+                if self.seen.insert(pair) && !self.known.contains(&pair) {
+                    self.unsaved.push(pair);
+                }
             }
         }
     }
@@ -293,8 +299,18 @@ impl Collector {
 
     /// What this execution has told so far.
     pub fn relations(&self) -> Relations {
+        self.named(self.seen.iter())
+    }
+
+    /// What it has added since this was called last.
+    pub fn take_unsaved(&mut self) -> Relations {
+        let unsaved = std::mem::take(&mut self.unsaved);
+        self.named(unsaved.iter())
+    }
+
+    fn named<'p>(&self, pairs: impl Iterator<Item = &'p (u32, u32)>) -> Relations {
         let mut relations = Relations::default();
-        for &(function, class) in &self.seen {
+        for &(function, class) in pairs {
             let function = &self.functions.names[function as usize];
             relations.add(function, &self.classes.names[class as usize]);
         }

@@ -33,6 +33,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Error> {
     }
     let plan = plan::of(args)?;
     let (path, mut command) = command(args)?;
+    let plan = plan.map(|plan| plan::of_program(plan, &path)).transpose()?;
     if plan.is_some() {
         attend::fix_addresses(&mut command);
     }
@@ -199,6 +200,9 @@ fn options(args: &Run, plan: Option<&Plan>, journal: Option<&Journal>) -> Result
     add("detector", OsStr::new(&plan::detector(args, plan)?))?;
     if let Some(plan) = plan {
         add("schedule", OsStr::new(&plan.to_string()))?;
+    }
+    if args.explain {
+        add("explain_schedule", OsStr::new("1"))?;
     }
     if let Some(file) = &args.schedule_out {
         let path = std::path::absolute(file).map_err(Error::file(file))?;
