@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use racehound_detect::Which;
@@ -20,6 +21,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Hunt(Hunt),
+    Report(ShowReport),
     Analyze(Analyze),
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -54,18 +57,22 @@ pub(crate) enum Command {
   racehound run --schedule random --seed 7 -- ./bank
   racehound run --schedule racefuzzer --pair bank.c:12,bank.c:20 --seed 8 -- ./bank
   racehound run --schedule racefuzzer --pair findings.json --times 10 -- ./bank
+  racehound run --schedule drfinder --seed 3 -- ./bank
   racehound run --record bank.rht -- ./bank; racehound analyze bank.rht --detector all
 
 Options of the runtime, ThreadSanitizer's among them, are taken from the environment variables
 TSAN_OPTIONS and RACEHOUND_OPTIONS, for example TSAN_OPTIONS=suppressions=known.txt.")]
 pub(crate) struct Run {
     /// What looks for races; 'none' looks for nothing. Without it that is fasttrack, or
-    /// none with --schedule racefuzzer, which makes races happen instead of looking for them
+    /// none with --schedule racefuzzer, which makes races happen instead of looking for them, and
+    /// with --schedule collect
     #[arg(long, value_name = "NAME", value_parser = live_detector)]
     pub(crate) detector: Option<String>,
 
-    /// Who decides which thread runs: free (the system), random, pct, sequential, racefuzzer, or
-    /// replay:file=FILE; with settings after a colon, as in pct:depth=3
+    /// Who decides which thread runs: free (the system), random, pct, sequential, racefuzzer,
+    /// drfinder, or replay:file=FILE; with settings after a colon, as in pct:depth=3. drfinder
+    /// reverses the orders in which threads come to locks, by what earlier runs have told of who
+    /// takes which; that is kept in .racehound. collect lets the system decide, and only adds to it
     #[arg(long, value_name = "PLAN")]
     pub(crate) schedule: Option<String>,
 
@@ -88,6 +95,15 @@ pub(crate) struct Run {
     /// Most seconds for one execution, with --times or where the program is run again
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
+
+    /// How many functions of a stack count, for --schedule drfinder and collect (12 unless given);
+    /// for pct, the depth of the bugs looked for
+    #[arg(long, value_name = "NUMBER", requires = "schedule")]
+    pub(crate) depth: Option<u32>,
+
+    /// Say in the end why --schedule drfinder has held threads back, and for whom
+    #[arg(long, requires = "schedule")]
+    pub(crate) explain: bool,
 
     /// Write the schedule of the execution, for --schedule replay:file=FILE
     #[arg(long, value_name = "FILE", requires = "schedule")]
@@ -121,6 +137,104 @@ pub(crate) struct Run {
     pub(crate) program: Vec<OsString>,
 }
 
+/// Hunt for concurrency bugs in a program, and prove them
+///
+/// Runs the program many times: by itself under detectors that see and suspect races, under
+/// schedules of its own that reach what it seldom does, and with two threads brought together at
+/// every suspected pair of accesses. What happened and happens again is confirmed; then both orders
+/// of it are tried, for the harm they do. Ends when nothing new turns up or the budget is spent,
+/// with a report and how to replay each finding.
+///
+/// Sources are compiled with 'racehound cc' or 'racehound c++' first. What is found is kept in
+/// .racehound, where the next hunt goes on.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound hunt bank.c
+  racehound hunt --budget 5m -- ./server-tests --quick
+  racehound hunt --json findings.json --fail-on confirmed -- ./bank < input.txt
+  racehound replay R1
+
+Exit codes: 0 nothing at the --fail-on level, 66 findings, 2 wrong usage, 3 the program could not be
+started, is not instrumented or does not compile.")]
+pub(crate) struct Hunt {
+    /// Sources in C and C++ that make up the program; what follows -- are its arguments then
+    #[arg(value_name = "SOURCE")]
+    pub(crate) sources: Vec<PathBuf>,
+
+    /// How long to hunt: 60s, 5m, 1h
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) budget: Duration,
+
+    /// How many executions to make at most
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<u64>,
+
+    /// What random decisions depend on
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// How many executions go on side by side
+    #[arg(short, long, value_name = "N", default_value_t = cores(), value_parser = jobs)]
+    pub(crate) jobs: usize,
+
+    /// Most seconds for one execution
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: u64,
+
+    /// What the program reads; else our own standard input, if that is a file or a pipe
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin: Option<PathBuf>,
+
+    /// Forget what earlier hunts in this program have found
+    #[arg(long)]
+    pub(crate) fresh: bool,
+
+    /// Write the findings as JSON to a file; - writes to standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// How certain a finding must be for exit code 66
+    #[arg(long, value_enum, default_value_t = FailOn::Observed)]
+    pub(crate) fail_on: FailOn,
+
+    /// The program and its arguments
+    #[arg(last = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// Show the last hunt again
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowReport {
+    /// Write the findings as JSON to a file instead; - writes to standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// How certain a finding must be for exit code 66
+    #[arg(long, value_enum, default_value_t = FailOn::Observed)]
+    pub(crate) fail_on: FailOn,
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(256)
+}
+
+/// A time such as 90s, 5m or 1h; seconds if it has no unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is not a time like 90s, 5m or 1h");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let seconds = match &text[digits.len()..] {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
 /// Make a finding happen again, here and now
 ///
 /// Runs the program as it was run when the finding was made: with the schedule that brought it
@@ -129,13 +243,14 @@ pub(crate) struct Run {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   racehound run --schedule racefuzzer --pair bank.c:12,bank.c:30 --times 10 --json f.json -- ./bank
+  racehound replay R1
   racehound replay f.json
   racehound replay f.json --id R2 --times 20
   racehound replay f.json --gdb
   racehound replay run.schedule -- ./bank")]
 pub(crate) struct Replay {
-    /// A report, or a schedule
-    #[arg(value_name = "FILE")]
+    /// A finding of the last hunt, or a file: a report or a schedule
+    #[arg(value_name = "ID|FILE")]
     pub(crate) finding: PathBuf,
 
     /// Which finding of a report; without it, the first that can be replayed

@@ -40,6 +40,9 @@ pub(crate) enum Error {
     /// A wish that makes no sense.
     #[error("{0}")]
     Wish(String),
+    /// What the project remembers is of no use.
+    #[error(transparent)]
+    Store(#[from] racehound_store::Error),
     /// A name that cannot be passed on to the runtime.
     #[error(transparent)]
     Unspeakable(#[from] Unspeakable),
@@ -76,7 +79,9 @@ impl From<execution::Error> for Error {
     fn from(error: execution::Error) -> Self {
         match error {
             execution::Error::Unspeakable(error) => error.into(),
-            execution::Error::System { .. } => Self::NotStarted(error.to_string()),
+            execution::Error::System { .. } | execution::Error::Stopped => {
+                Self::NotStarted(error.to_string())
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ mod args;
 mod attend;
 mod build;
 mod commands;
+mod compile;
 mod error;
 mod findings;
 mod gdb;
@@ -17,6 +18,7 @@ mod plan;
 mod progress;
 mod shell;
 mod stdin;
+mod store;
 mod subject;
 mod verdict;
 
@@ -47,6 +49,8 @@ fn main() -> ExitCode {
         Command::Trace(TraceCommand::Gen(args)) => commands::generate::run(&args),
         Command::Model(ModelCommand::Explore(args)) => commands::model::explore(&args),
         Command::Model(ModelCommand::Run(args)) => commands::model::run(&args),
+        Command::Hunt(args) => commands::hunt::run(&args),
+        Command::Report(args) => commands::report::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
         Command::Cc(args) => return driver::main(Language::C, args.arguments),

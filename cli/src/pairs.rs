@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use racehound_report::finding::{Access, Finding, Kind, Report};
+use racehound_hunt::places;
+use racehound_report::finding::{Finding, Kind, Report};
 use racehound_schedule::{Places, Plan};
 
 use crate::error::Error;
@@ -25,7 +26,9 @@ pub(crate) fn named(word: &str) -> Result<Vec<Suspicion>, Error> {
     let wanted =
         |finding: &Finding| id.is_none_or(|id| finding.id == id) && finding.kind == Kind::Race;
     let races = report.findings.into_iter().filter(wanted);
-    let pairs: Vec<Suspicion> = races.filter_map(|f| Some((of(&f)?, Some(f)))).collect();
+    let pairs: Vec<Suspicion> = races
+        .filter_map(|f| Some((places::of(&f)?, Some(f))))
+        .collect();
     match (pairs.is_empty(), id) {
         (false, _) => Ok(pairs),
         (true, Some(id)) => Err(Error::Wish(format!("{file}: it has no race {id}"))),
@@ -52,25 +55,4 @@ fn by_hand(word: &str) -> Result<Vec<Suspicion>, Error> {
             "--pair {word}: {error}; nor is it the file of a report"
         ))),
     }
-}
-
-/// The two places of a race.
-pub(crate) fn of(finding: &Finding) -> Option<Places> {
-    match &finding.accesses[..] {
-        [first, second] => Some(Places {
-            first: vec![place(first)?],
-            second: vec![place(second)?],
-        }),
-        _ => None,
-    }
-}
-
-/// An access by its line, which outlives the build; else by where its code is.
-fn place(access: &Access) -> Option<String> {
-    if let (Some(file), Some(line)) = (&access.file, access.line) {
-        return Some(format!("{file}:{line}"));
-    }
-    let frame = access.stack.first()?;
-    let module = Path::new(frame.module.as_ref()?).file_name()?.to_str()?;
-    Some(format!("{module}+{:#x}", frame.offset?))
 }

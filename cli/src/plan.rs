@@ -1,10 +1,12 @@
 //! How an execution is to be scheduled, put together from the command line.
 
-use racehound_schedule::Plan;
+use std::path::Path;
+
+use racehound_schedule::{Collecting, Plan};
 
 use crate::args::Run;
 use crate::error::Error;
-use crate::pairs;
+use crate::{pairs, store};
 
 /// The plan; [`Plan::Free`] if nobody interferes.
 pub(crate) fn of(args: &Run) -> Result<Plan, Error> {
@@ -24,6 +26,7 @@ pub(crate) fn of(args: &Run) -> Result<Plan, Error> {
     let given = settings.split(',').filter(|setting| !setting.is_empty());
     let mut settings: Vec<String> = given.map(str::to_owned).collect();
     settings.extend(args.seed.map(|seed| format!("seed={seed}")));
+    settings.extend(args.depth.map(|depth| format!("depth={depth}")));
     settings.extend(named.iter().map(|(pair, _)| format!("pair={pair}")));
     let text = match settings.is_empty() {
         true => name.to_owned(),
@@ -44,16 +47,34 @@ fn only_for_racefuzzer(option: &str) -> Error {
     ))
 }
 
+/// The plan for a program, with the project's may-trigger relations where none are
+/// named.
+pub(crate) fn of_program(mut plan: Plan, program: &Path) -> Result<Plan, Error> {
+    if let Plan::DrFinder { collecting, .. } | Plan::Collect(collecting) = &mut plan {
+        let Collecting { relations, .. } = collecting;
+        let path = match relations {
+            Some(file) => std::path::absolute(&*file).map_err(Error::file(Path::new(file)))?,
+            None => store::relations(program)?,
+        };
+        let path = path.into_os_string().into_string();
+        *relations = Some(path.map_err(|path| {
+            Error::Wish(format!("{}: a name in UTF-8 is needed", path.display()))
+        })?);
+    }
+    Ok(plan)
+}
+
 /// The detector that goes with it.
 pub(crate) fn detector(args: &Run, plan: &Plan) -> Result<String, Error> {
     let fuzzes = matches!(plan, Plan::RaceFuzzer { .. });
+    let collects = matches!(plan, Plan::Collect(_));
     match args.detector.as_deref() {
         Some(detector) if fuzzes && detector != "none" => Err(Error::Wish(format!(
             "--detector {detector}: --schedule racefuzzer looks at the pair only, so there is \
              nothing for a detector to see"
         ))),
         Some(detector) => Ok(detector.to_owned()),
-        None if fuzzes => Ok("none".to_owned()),
+        None if fuzzes || collects => Ok("none".to_owned()),
         None => Ok("fasttrack".to_owned()),
     }
 }

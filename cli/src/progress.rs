@@ -65,6 +65,44 @@ impl Progress {
     }
 }
 
+/// What a long job is doing: a line that changes on a terminal, lines elsewhere, one
+/// for each phase.
+pub(crate) struct Display {
+    bar: ProgressBar,
+    phase: &'static str,
+}
+
+impl Display {
+    pub(crate) fn new() -> Self {
+        // Draws nothing where standard error is no terminal.
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}: {msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self { bar, phase: "" }
+    }
+
+    /// Something else is being done now.
+    pub(crate) fn phase(&mut self, doing: &'static str, details: String) {
+        if self.bar.is_hidden() && self.phase != doing {
+            anstream::eprintln!("racehound: {doing}: {details}");
+        }
+        self.phase = doing;
+        self.bar.set_prefix(doing);
+        self.bar.set_message(details);
+    }
+
+    /// Some of it is done.
+    pub(crate) fn ran(&self) {
+        self.bar.inc(1);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();

@@ -39,7 +39,7 @@ pub(crate) fn of(words: &[OsString]) -> Result<Program, Error> {
         path,
         words: words.to_vec(),
         environment,
-        input: None,
+        ..Program::default()
     })
 }
 

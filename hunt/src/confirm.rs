@@ -83,8 +83,13 @@ pub fn confirm(
     };
     let mut outcome = trial.bring_together(tell)?;
     if outcome.seed.is_some() && outcome.findings[0].status == Status::Confirmed {
-        let harms = trial.provoke(outcome.seed.unwrap_or(suspect.seed), tell)?;
-        blame(&mut outcome.findings, harms);
+        let mut harms = Vec::new();
+        let seed = outcome.seed.unwrap_or(suspect.seed);
+        match trial.provoke(seed, &mut harms, tell) {
+            // What is confirmed stays so, with the harm seen by then.
+            Ok(()) | Err(Error::Stopped) => blame(&mut outcome.findings, harms),
+            Err(error) => return Err(error),
+        }
     }
     if let (Some(suspected), Some(_)) = (&suspect.finding, outcome.seed) {
         for finding in &mut outcome.findings {
@@ -278,8 +283,12 @@ impl Trial<'_> {
     }
 
     /// What comes of either order.
-    fn provoke(&mut self, seed: u64, tell: &mut dyn FnMut(Phase)) -> Result<Vec<Harm>, Error> {
-        let mut harms: Vec<Harm> = Vec::new();
+    fn provoke(
+        &mut self,
+        seed: u64,
+        harms: &mut Vec<Harm>,
+        tell: &mut dyn FnMut(Phase),
+    ) -> Result<(), Error> {
         for seed in seed..seed.saturating_add(self.suspect.harm_seeds) {
             tell(Phase::Harm(seed));
             let orders = [Resolution::First, Resolution::Second];
@@ -291,7 +300,7 @@ impl Trial<'_> {
                     continue;
                 }
                 match self.usual.judge(&execution) {
-                    Some(harm) => self.add(&mut harms, harm, &plan)?,
+                    Some(harm) => self.add(harms, harm, &plan)?,
                     None => well.push((plan, execution)),
                 }
             }
@@ -300,13 +309,13 @@ impl Trial<'_> {
                 && self.prints(plan, one)?
                 && self.prints(other_plan, other)?
             {
-                note(&mut harms, harm, other_plan, self.runs);
+                note(harms, harm, other_plan, self.runs);
             }
             if harms.iter().any(|harm| harm::rank(harm) <= EXCEPTION) {
                 break;
             }
         }
-        Ok(harms)
+        Ok(())
     }
 
     /// Adds harm of a new kind that shows again.

@@ -85,6 +85,9 @@ pub enum Error {
         /// Its reason.
         source: io::Error,
     },
+    /// There is no more time, or somebody has stopped us.
+    #[error("stopped")]
+    Stopped,
     /// A name that cannot be passed on.
     #[error(transparent)]
     Unspeakable(#[from] Unspeakable),
@@ -102,6 +105,9 @@ impl Executor for Program {
             program: self.path.clone(),
             source,
         };
+        if self.is_stopped() {
+            return Err(Error::Stopped);
+        }
         let journal = NamedTempFile::with_prefix("racehound-run-").map_err(failed)?;
         let mut command = self.background().map_err(failed)?;
         command.env(options::VARIABLE, spoken(assignment, &journal)?);
@@ -112,10 +118,14 @@ impl Executor for Program {
         let begun = Instant::now();
         let mut child = command.spawn().map_err(failed)?;
         let process = child.id();
-        let watched = watch(&mut child, begun + assignment.limit).map_err(failed);
+        let is_stopped = || self.is_stopped();
+        let watched = watch(&mut child, begun + assignment.limit, &is_stopped).map_err(failed);
         let elapsed = begun.elapsed();
         let notes = std::fs::read(journal.path()).map_err(failed)?;
         let (ending, output, complaints) = watched?;
+        if ending == Ending::Limit && self.is_stopped() {
+            return Err(Error::Stopped);
+        }
         let (notes, _) = Note::read_all(&notes);
         let scheduled = notes.iter().rev().find_map(|note| match note {
             Note::Scheduled { scheduled } if scheduled.process == process => Some(scheduled),
@@ -151,9 +161,16 @@ fn spoken(assignment: &Assignment, journal: &NamedTempFile) -> Result<Options, U
     Ok(options)
 }
 
+/// How long nobody looks whether we are to stop.
+const LONGEST_NAP: Duration = Duration::from_millis(100);
+
 /// Waits for the program's end and takes what it prints. What it has started, and
 /// is still there, ends with it.
-fn watch(child: &mut Child, deadline: Instant) -> io::Result<(Ending, Text, Text)> {
+fn watch(
+    child: &mut Child,
+    deadline: Instant,
+    is_stopped: &dyn Fn() -> bool,
+) -> io::Result<(Ending, Text, Text)> {
     let pid = Pid::from_child(child);
     let end = pidfd_open(pid, PidfdFlags::empty())?;
     let mut pipes = [
@@ -163,13 +180,13 @@ fn watch(child: &mut Child, deadline: Instant) -> io::Result<(Ending, Text, Text
     let mut in_time = true;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        in_time &= !left.is_zero();
+        in_time &= !left.is_zero() && !is_stopped();
         if !in_time {
             break;
         }
         let mut ready: Vec<PollFd<'_>> = vec![PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN)];
         ready.extend(pipes.iter().filter_map(Pipe::poll));
-        let patience = Timespec::try_from(left).ok();
+        let patience = Timespec::try_from(left.min(LONGEST_NAP)).ok();
         match poll(&mut ready, patience.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),

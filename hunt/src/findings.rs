@@ -45,6 +45,7 @@ pub fn number(findings: &mut [Finding]) {
 /// Adds to a finding what another of the same sites has to say.
 pub fn join(first: &mut Finding, other: Finding) {
     first.status = first.status.max(other.status);
+    first.schedule = first.schedule.take().or(other.schedule);
     for by in other.found_by {
         if !first.found_by.contains(&by) {
             first.found_by.push(by);

@@ -10,12 +10,17 @@
 //! * [`confirm`] puts a suspected pair to the test: RaceFuzzer, over several seeds,
 //!   until the two accesses meet, and again to see whether they do so each time;
 //!   then both orders of the two, for the harm they do (racefuzzer.txt §3.3).
+//! * [`course`] is the hunt: which executions come next; [`crew`] has them done side
+//!   by side.
 
 pub mod confirm;
+pub mod course;
+pub mod crew;
 pub mod execution;
 pub mod findings;
 pub mod harm;
 pub mod options;
+pub mod places;
 pub mod program;
 
 pub use execution::{Assignment, Ending, Execution, Executor};

@@ -10,6 +10,9 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -24,6 +27,25 @@ pub struct Program {
     pub environment: Vec<(OsString, OsString)>,
     /// Where it finds its standard input; nothing, if there is no such file.
     pub input: Option<PathBuf>,
+    /// What ends its executions, and keeps new ones from beginning.
+    pub stop: Stop,
+}
+
+/// When to stop: at a moment, or when somebody says so.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    /// Somebody has said so.
+    pub now: Arc<AtomicBool>,
+    /// The moment.
+    pub at: Option<Instant>,
+}
+
+impl Stop {
+    /// Whether it is time.
+    pub fn is_due(&self) -> bool {
+        let late = self.at.is_some_and(|at| Instant::now() >= at);
+        late || self.now.load(Ordering::Relaxed)
+    }
 }
 
 impl Program {
@@ -35,6 +57,10 @@ impl Program {
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_due()
     }
 
     /// The command that runs it out of the way: in a process group of its own,

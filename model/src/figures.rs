@@ -1,5 +1,6 @@
 //! The programs in the papers' figures, in the notation. Labels are the
-//! papers': line numbers in racefuzzer.txt, circled letters in acculock.txt.
+//! papers': line numbers in racefuzzer.txt, circled letters in acculock.txt,
+//! events in drfinder.txt.
 //! What is true of each is stated, and checked against the explorer, in
 //! `tests/figures.rs`.
 
@@ -190,8 +191,32 @@ thread T2 {
 }
 ";
 
+/// drfinder.txt Figure 2: the races (m1, m4) on x and (m2, m3) on y, hidden if
+/// t1 comes first to k and to n. Functions, locks and labels are the paper's.
+pub const DRFINDER_2: &str = "
+var x, y
+lock k of ck
+lock n of cn
+lock o1 of c1
+lock o2 of c2
+lock o3 of c3
+lock o4 of c4
+lock o5 of c5
+fn f2 { e2: lock o1; unlock o1; m2: y = 1; e3: lock n; unlock n }
+fn f1 { m1: x = 1; e1: lock k; unlock k; call f2 }
+fn f5 { e6: lock n; unlock n; m3: read y }
+fn f4 { e4: lock o2; unlock o2; e5: lock o3; unlock o3; call f5 }
+fn f3 { call f4 }
+fn f8 { e9: lock k; unlock k; m4: read x }
+fn f7 { e7: lock o4; unlock o4; e8: lock o5; unlock o5; call f8 }
+fn f6 { call f7 }
+thread t1 { call f1 }
+thread t2 { call f3 }
+thread t3 { call f6 }
+";
+
 /// All of them, by name.
-pub const ALL: [(&str, &str); 9] = [
+pub const ALL: [(&str, &str); 10] = [
     ("racefuzzer-1", RACEFUZZER_1),
     ("racefuzzer-2", RACEFUZZER_2),
     ("acculock-1a", ACCULOCK_1A),
@@ -201,4 +226,5 @@ pub const ALL: [(&str, &str); 9] = [
     ("acculock-2a", ACCULOCK_2A),
     ("acculock-2b", ACCULOCK_2B),
     ("acculock-3", ACCULOCK_3),
+    ("drfinder-2", DRFINDER_2),
 ];

@@ -5,6 +5,7 @@ use racehound_trace::{SiteId, Space, ThreadId, Trace};
 
 use crate::machine::{Abort, Machine, Skips};
 use crate::program::Program;
+use crate::stacks::Stacks;
 
 /// How an execution ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +75,9 @@ pub fn run(program: &Program, strategy: &mut dyn Strategy) -> Execution {
 /// As [`run`], cut after `max_steps` steps.
 pub fn run_at_most(program: &Program, strategy: &mut dyn Strategy, max_steps: u64) -> Execution {
     let mut machine = Machine::start(program, Skips::Each);
+    let mut stacks = Stacks::of(program.tables(), strategy);
+    // Who stands where it stood when the strategy was told.
+    let mut told = vec![false; program.tables().threads.len()];
     let mut events = Vec::new();
     let mut steps = 0;
     let outcome = loop {
@@ -97,12 +101,23 @@ pub fn run_at_most(program: &Program, strategy: &mut dyn Strategy, max_steps: u6
             break Outcome::StepLimit;
         }
         steps += 1;
+        if let Some(stacks) = &stacks {
+            for pending in &enabled {
+                if !std::mem::replace(&mut told[pending.thread.index()], true) {
+                    stacks.tell(pending, strategy);
+                }
+            }
+        }
         let thread = enabled[strategy.pick(&enabled)].thread;
+        told[thread.index()] = false;
         let waiter = match machine.waiters(thread) {
             waiters @ [_, _, ..] => strategy.pick_waiter(waiters),
             _ => 0,
         };
         if let Some(event) = machine.step(thread, waiter) {
+            if let Some(stacks) = &mut stacks {
+                stacks.note(&event);
+            }
             strategy.observe(&event);
             events.push(event);
         }

@@ -36,6 +36,7 @@
 //! | `var x = 1, y` | shared 64-bit integers, 0 unless said otherwise |
 //! | `volatile v` | a variable all of whose accesses are `seq_cst` atomics |
 //! | `lock m`, `recursive lock m`, `rwlock rw` | taking a plain lock twice blocks for ever |
+//! | `lock a, b of node` | instances of one lock class |
 //! | `cond c`, `semaphore s = 1`, `barrier b = 2` | |
 //! | `fn f { … }` | a function; it sees its caller's locals; no recursion |
 //! | `thread T { … }` | a thread |
@@ -88,6 +89,7 @@ mod notation;
 mod order;
 mod program;
 pub mod random;
+mod stacks;
 mod sync;
 mod truth;
 mod violations;

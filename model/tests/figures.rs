@@ -5,7 +5,7 @@ mod common;
 use common::{set, subject};
 use racehound_model::figures::{
     ACCULOCK_1A, ACCULOCK_1B, ACCULOCK_1C, ACCULOCK_1D, ACCULOCK_2A, ACCULOCK_2B, ACCULOCK_3,
-    RACEFUZZER_1, RACEFUZZER_2,
+    DRFINDER_2, RACEFUZZER_1, RACEFUZZER_2,
 };
 
 #[test]
@@ -52,4 +52,11 @@ fn acculock_figure_2_is_one_thread() {
 #[test]
 fn acculock_figure_3_has_no_race() {
     subject(ACCULOCK_3).assert_clean();
+}
+
+#[test]
+fn drfinder_figure_2_has_the_races_on_x_and_y() {
+    let figure = subject(DRFINDER_2);
+    assert_eq!(figure.races(), set(["m1 m4", "m2 m3"]));
+    assert!(figure.truth.deadlocks.is_empty());
 }

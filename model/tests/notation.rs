@@ -423,3 +423,18 @@ const WORDS: [&str; 48] = [
     "&&",
     "é",
 ];
+
+#[test]
+fn locks_are_instances_of_the_class_they_are_declared_of() {
+    let program = Program::parse("lock a, b of node\nrwlock rw\nthread T { lock a; unlock a }");
+    let program = program.unwrap();
+    let tables = program.tables();
+    let class = |sync: &racehound_trace::SyncObject| tables.names.get(sync.class.unwrap());
+    let classes: Vec<_> = tables.syncs.iter().filter_map(class).collect();
+    assert_eq!(classes, ["node", "node", "rw"]);
+    let error = Program::parse("var x of y\nthread T { read x }").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "1:7: expected a new line or `;`, found `of`"
+    );
+}

@@ -8,6 +8,7 @@
 //! | `deadlock` | `lock-order-inversion` | each `lock` of the circle, with the lock held meanwhile | the locks |
 //! | `mutex-misuse` | `double-lock`, `unlock-unlocked`, `invalid-mutex`, `destroy-locked`, `read-lock-of-write-locked`, `read-unlock-of-write-locked`, `held` | the wrong operation first: `lock`, `unlock`, `destroy`, `use` | the lock |
 //! | `thread-leak` | | the `create` | the thread |
+//! | `failure` | the sort of harm | none | what is said of it |
 //! | `signal-unsafe` | none, `errno` | the `call` in the handler | the function |
 
 use serde::{Deserialize, Serialize};
@@ -97,6 +98,10 @@ impl Finding {
     pub fn identity(&self) -> (String, Option<String>, Vec<String>) {
         let mut sites: Vec<String> = self.accesses.iter().map(|a| a.site.clone()).collect();
         sites.sort_unstable();
+        // Nothing is known of a failure but what is said of it.
+        if self.kind == Kind::Failure {
+            sites.push(self.location.name.clone());
+        }
         (self.kind.clone().into(), self.detail.clone(), sites)
     }
 }
@@ -120,11 +125,14 @@ pub enum Kind {
     ThreadLeak,
     /// A signal handler does what signal handlers must not.
     SignalUnsafe,
+    /// The program comes to grief under a schedule, for a reason not known.
+    Failure,
     /// A pattern of the user's own.
     Pattern(String),
 }
 
-const KINDS: [(Kind, &str); 7] = [
+const KINDS: [(Kind, &str); 8] = [
+    (Kind::Failure, "failure"),
     (Kind::Race, "race"),
     (Kind::Atomicity, "atomicity"),
     (Kind::AtomicSet, "atomic-set"),
@@ -228,7 +236,7 @@ pub struct Location {
 }
 
 /// One access of a finding, or what else a thread did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// `read` or `write`; else what the thread did, see the table above.
     pub op: String,

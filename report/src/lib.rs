@@ -1,7 +1,7 @@
 //! What Racehound tells people and programs.
 //!
 //! [`finding`] is the contract: the findings as `--json` writes them. [`text`]
-//! shows the same findings on a terminal, [`table`] lines up columns. [`journal`]
+//! shows the same findings on a terminal in short, [`story`] with their sources, [`table`] lines up columns. [`journal`]
 //! is what programs under test note meanwhile.
 //!
 //! ```
@@ -19,5 +19,6 @@
 
 pub mod finding;
 pub mod journal;
+pub mod story;
 pub mod table;
 pub mod text;

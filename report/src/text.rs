@@ -8,11 +8,11 @@ use anstyle::{AnsiColor, Style};
 use crate::finding::{Access, Finding, Frame, Kind, Status};
 
 /// What stands out.
-const HEADING: Style = Style::new().bold();
+pub(crate) const HEADING: Style = Style::new().bold();
 /// What hurts.
-const HARM: Style = AnsiColor::Red.on_default();
+pub(crate) const HARM: Style = AnsiColor::Red.on_default();
 /// What stays in the background.
-const FAINT: Style = Style::new().dimmed();
+pub(crate) const FAINT: Style = Style::new().dimmed();
 
 fn status_style(status: Status) -> Style {
     let colour = match status {
@@ -25,15 +25,32 @@ fn status_style(status: Status) -> Style {
 
 /// One finding, as a block of lines.
 pub fn finding(finding: &Finding) -> String {
-    let mut out = String::new();
+    let mut out = heading(finding);
+    for access in &finding.accesses {
+        access_line(&mut out, access);
+    }
+    for (by, because) in folded(finding) {
+        let _ = writeln!(out, "    {FAINT}{because} ({by}){FAINT:#}");
+    }
+    harms(&mut out, finding);
+    if let Some(replay) = &finding.replay {
+        let _ = writeln!(out, "    replay with: {replay}");
+    }
+    out
+}
+
+/// Its number, what it is, and how certain.
+pub(crate) fn heading(finding: &Finding) -> String {
     let kind = match &finding.kind {
         Kind::Race => "race on",
         Kind::Atomicity => "atomicity violation on",
         Kind::AtomicSet => "atomic-set violation on",
+        Kind::Deadlock if finding.harm.is_some() => "deadlock of",
         Kind::Deadlock => "possible deadlock of",
         Kind::MutexMisuse => "misuse of lock",
         Kind::ThreadLeak => "leak of thread",
         Kind::SignalUnsafe => "unsafe in a signal handler:",
+        Kind::Failure => "failure:",
         Kind::Pattern(name) => &format!("{name} on"),
     };
     let detail = match &finding.detail {
@@ -45,20 +62,17 @@ pub fn finding(finding: &Finding) -> String {
         n => format!(" and {} more", n - 1),
     };
     let status = status_style(finding.status);
-    let _ = writeln!(
-        out,
-        "{HEADING}{} {} {}{more}{detail}{HEADING:#}  {status}{}{status:#}",
+    format!(
+        "{HEADING}{} {} {}{more}{detail}{HEADING:#}  {status}{}{status:#}\n",
         finding.id,
         printable(kind),
         printable(&finding.location.name),
         finding.status.name()
-    );
-    for access in &finding.accesses {
-        access_line(&mut out, access);
-    }
-    for (by, because) in folded(finding) {
-        let _ = writeln!(out, "    {FAINT}{because} ({by}){FAINT:#}");
-    }
+    )
+}
+
+/// What it leads to, the worst first.
+pub(crate) fn harms(out: &mut String, finding: &Finding) {
     for harm in finding.harm.iter().chain(finding.harms.iter().skip(1)) {
         let seed = match harm.seed {
             Some(seed) => format!(" (seed {seed})"),
@@ -67,10 +81,6 @@ pub fn finding(finding: &Finding) -> String {
         let (kind, detail) = (printable(&harm.kind), printable(&harm.detail));
         let _ = writeln!(out, "    {HARM}harm: {kind}{HARM:#}, {detail}{seed}");
     }
-    if let Some(replay) = &finding.replay {
-        let _ = writeln!(out, "    replay with: {replay}");
-    }
-    out
 }
 
 fn access_line(out: &mut String, access: &Access) {
@@ -100,7 +110,7 @@ fn access_line(out: &mut String, access: &Access) {
 }
 
 /// The frames around the one that is the place itself.
-fn callers(access: &Access) -> &[Frame] {
+pub(crate) fn callers(access: &Access) -> &[Frame] {
     let is_place = |frame: &Frame| {
         (&frame.file, frame.line) == (&access.file, access.line)
             && access.function.as_ref() == Some(&frame.function)
@@ -109,7 +119,7 @@ fn callers(access: &Access) -> &[Frame] {
     access.stack.get(place + 1..).unwrap_or_default()
 }
 
-fn caller(frame: &Frame) -> String {
+pub(crate) fn caller(frame: &Frame) -> String {
     let place = match (&frame.file, frame.line) {
         (Some(file), Some(line)) => format!("{file}:{line} in {}", frame.function),
         _ => frame.function.clone(),
@@ -119,7 +129,7 @@ fn caller(frame: &Frame) -> String {
 
 /// A name without control characters: traces come from anywhere, and a terminal
 /// obeys.
-fn printable(name: &str) -> String {
+pub(crate) fn printable(name: &str) -> String {
     let shown = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),
         false => c.to_string(),
@@ -128,7 +138,7 @@ fn printable(name: &str) -> String {
 }
 
 /// Reasons, each with all who gave it.
-fn folded(finding: &Finding) -> Vec<(String, &str)> {
+pub(crate) fn folded(finding: &Finding) -> Vec<(String, &str)> {
     let mut folded: Vec<(String, &str)> = Vec::new();
     for reason in &finding.reasons {
         match folded
@@ -145,21 +155,23 @@ fn folded(finding: &Finding) -> Vec<(String, &str)> {
     folded
 }
 
+/// The text without escape codes.
+#[cfg(test)]
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\x1b') {
+        out.push_str(&rest[..at]);
+        let end = rest[at..].find('m').map_or(rest.len(), |m| at + m + 1);
+        rest = &rest[end..];
+    }
+    out + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::finding::{Explanation, Harm, Location};
-
-    fn strip(text: &str) -> String {
-        let mut out = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find('\x1b') {
-            out.push_str(&rest[..at]);
-            let end = rest[at..].find('m').map_or(rest.len(), |m| at + m + 1);
-            rest = &rest[end..];
-        }
-        out + rest
-    }
 
     #[test]
     fn a_finding_is_a_short_block() {
@@ -209,7 +221,7 @@ mod tests {
             replay: Some("racehound replay R1".into()),
             ..Finding::default()
         });
-        insta::assert_snapshot!(strip(&shown), @r"
+        insta::assert_snapshot!(plain(&shown), @r"
         R1 race on balance and 2 more  observed
             write at bank.c:12 in audit, thread 0.1, protected by accounts, log
             read  at bank.c:30 in audit, thread 0.2, protected by no lock
@@ -259,7 +271,7 @@ mod tests {
             first_run: 1,
             ..Finding::default()
         });
-        insta::assert_snapshot!(strip(&shown), @r"
+        insta::assert_snapshot!(plain(&shown), @r"
         R2 possible deadlock of from, to (lock-order-inversion)  predicted
             lock  at bank.c:12 in transfer, thread 0.1, holding from
                   from bank.c:40 in main

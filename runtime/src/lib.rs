@@ -87,6 +87,7 @@ mod sync;
 mod tape;
 mod thread;
 mod tls;
+mod triggers;
 
 pub(crate) use start::{fatal, init, is_ready};
 

@@ -65,6 +65,8 @@ pub(crate) struct Mutex {
     pub(crate) broken: bool,
     /// Its place in the graph of lock orders, plus one.
     pub(crate) node: u32,
+    /// Its class, plus one, if somebody asked.
+    pub(crate) class: u32,
 }
 
 const OBJECTS: usize = 1 << 24;

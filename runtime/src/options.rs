@@ -131,6 +131,8 @@ options! {
     schedule: String = String::new();
     /// Where to write the schedule.
     schedule_file: String = String::new();
+    /// Say in the end why threads were suspended, and for whom.
+    explain_schedule: bool = false;
     /// Where to write a trace.
     record: String = String::new();
     /// File to append findings to, one line of JSON each; it must be there.

@@ -19,6 +19,7 @@ use crate::report::{self, Misuse};
 use crate::shadow;
 use crate::stamp::Stamp;
 use crate::thread::Visit;
+use crate::triggers;
 
 /// What is said of a lock when it is made or used.
 #[derive(Clone, Copy, Default)]
@@ -204,6 +205,9 @@ pub(crate) fn acquired(visit: &Visit, address: usize, mode: Mode, traits: Traits
         deadlock::after_lock(&mut object);
     }
     drop(object);
+    if triggers::is_collecting() {
+        triggers::collect(visit, place, address, taken);
+    }
     if let Some(misuse) = misuse {
         report::misuse(thread, misuse, id.0, place, before);
     }

@@ -58,6 +58,8 @@ pub(crate) struct Thread {
     pub(crate) messages: crate::messages::Spare,
     /// What it does with descriptors now fails where it would have to wait.
     pub(crate) impatient: bool,
+    /// Stacks with which it took locks, if these are collected.
+    pub(crate) triggered: crate::triggers::Triggered,
     /// Delays before it synchronises, if such are wanted.
     pub(crate) noise: Option<racehound_schedule::Noise>,
     pub(crate) frames: Frames,
@@ -120,6 +122,7 @@ impl Thread {
             spare: Spare::default(),
             messages: crate::messages::Spare::default(),
             impatient: false,
+            triggered: crate::triggers::Triggered::default(),
             noise: None,
             frames: Frames::new(stack),
             resting: std::ptr::null_mut(),

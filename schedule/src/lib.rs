@@ -12,6 +12,7 @@
 //! | [`Sequential`] | the current thread, as long as it can |
 //! | [`Pct`] | the thread of the highest priority, which changes now and then |
 //! | [`RaceFuzzer`] | anybody at random, but two suspects wait for each other |
+//! | [`DrFinder`] | who may come to a lock that another one requests, before that |
 //! | [`Replay`] | who went the last time |
 //! | [`Parallel`] | whoever would on a machine of many cores, for models |
 //!
@@ -24,6 +25,8 @@
 //! * [`Recording`]: any strategy, with its choices written down.
 //! * [`Schedule`]: recorded choices as a file to read, edit and replay.
 //! * [`Fingerprint`]: an execution in 64 bits, to see whether two are the same.
+//! * [`Relations`]: which functions may acquire locks of which classes, kept from
+//!   run to run.
 //! * [`Plan`]: which strategy, with which settings, in a word.
 //!
 //! ```
@@ -46,6 +49,7 @@
 
 mod choice;
 mod contest;
+mod drfinder;
 mod fingerprint;
 mod naming;
 mod parallel;
@@ -54,6 +58,7 @@ mod plan;
 mod racefuzzer;
 mod random;
 mod recording;
+mod relations;
 mod replay;
 mod schedule;
 mod sequential;
@@ -61,18 +66,20 @@ mod strategy;
 
 pub use choice::Choice;
 pub use contest::{ConTest, Delay, Noise};
+pub use drfinder::{Decision, DrFinder, Statistics};
 pub use fingerprint::Fingerprint;
 pub use naming::Naming;
 pub use parallel::Parallel;
 pub use pct::Pct;
-pub use plan::{Places, Plan, PlanError};
+pub use plan::{Collecting, Places, Plan, PlanError};
 pub use racefuzzer::{Meeting, Pair, RaceFuzzer, Resolution};
 pub use random::Random;
 pub use recording::Recording;
+pub use relations::{Collector, Relations, RelationsError};
 pub use replay::{Divergence, Replay, Turn};
 pub use schedule::{Move, Point, Points, Schedule, ScheduleError};
 pub use sequential::Sequential;
-pub use strategy::{Pending, Strategy};
+pub use strategy::{ClassId, Pending, Strategy};
 
 #[cfg(test)]
 mod testing {

@@ -23,6 +23,8 @@
 //! | `pct` | `seed=0`, `depth=3`, `length=STEPS`: any, if not given |
 //! | `contest` | `seed=0`, `percent=10`, `longest=1000` microseconds |
 //! | `racefuzzer` | `seed=0`, `pair=PLACE,PLACE` once or more, `first=random`, `1` or `2`, `patience=100000` |
+//! | `drfinder` | `seed=0`, `depth=12`, `relations=PATH`: none are known, and none are kept |
+//! | `collect` | `depth=12`, `relations=PATH`: nobody interferes, and relations are collected |
 //! | `replay` | `file=PATH` |
 //!
 //! A place of a pair is whatever the host can find sites by, such as
@@ -35,7 +37,7 @@ use std::str::FromStr;
 
 use racehound_trace::SiteId;
 
-use crate::{ConTest, Pair, Pct, RaceFuzzer, Random, Resolution, Sequential, Strategy};
+use crate::{Collector, ConTest, Pair, Pct, RaceFuzzer, Random, Resolution, Sequential, Strategy};
 
 /// How an execution is to be scheduled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,11 +73,38 @@ pub enum Plan {
         /// For how many steps somebody is kept waiting at most.
         patience: u64,
     },
+    /// [`DrFinder`](crate::DrFinder).
+    DrFinder {
+        /// Its seed.
+        seed: u64,
+        /// How the may-trigger relations are kept.
+        collecting: Collecting,
+    },
+    /// Nobody interferes, and may-trigger relations are collected.
+    Collect(Collecting),
     /// [`Replay`](crate::Replay) of a schedule in a file.
     Replay {
         /// Its path.
         file: String,
     },
+}
+
+/// How may-trigger relations are collected, and where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collecting {
+    /// How many functions of a stack are looked at.
+    pub depth: u32,
+    /// The file in which they are kept, if in any.
+    pub relations: Option<String>,
+}
+
+impl Default for Collecting {
+    fn default() -> Self {
+        Self {
+            depth: Collector::DEPTH as u32,
+            relations: None,
+        }
+    }
 }
 
 /// Two statements, each by the names of all its places.
@@ -117,13 +146,15 @@ pub enum PlanError {
     NoFile,
 }
 
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 9] = [
     "free",
     "sequential",
     "random",
     "pct",
     "contest",
     "racefuzzer",
+    "drfinder",
+    "collect",
     "replay",
 ];
 
@@ -144,18 +175,25 @@ impl Plan {
             Self::Pct { .. } => "pct",
             Self::ConTest(_) => "contest",
             Self::RaceFuzzer { .. } => "racefuzzer",
+            Self::DrFinder { .. } => "drfinder",
+            Self::Collect(_) => "collect",
             Self::Replay { .. } => "replay",
         }
     }
 
     /// The strategy, given which sites a place has. `None` where nobody
-    /// decides, and for a replay, whose file is for the host to read.
+    /// decides, and for DrFinder and a replay, whose files are for the host to
+    /// read.
     pub fn strategy(
         &self,
         mut sites: impl FnMut(&str) -> Vec<SiteId>,
     ) -> Option<Box<dyn Strategy + Send>> {
         Some(match self {
-            Self::Free | Self::ConTest(_) | Self::Replay { .. } => return None,
+            Self::Free
+            | Self::ConTest(_)
+            | Self::Collect(_)
+            | Self::DrFinder { .. }
+            | Self::Replay { .. } => return None,
             Self::Sequential => Box::new(Sequential::new()),
             Self::Random { seed } => Box::new(Random::new(*seed)),
             Self::Pct {
@@ -224,6 +262,8 @@ impl fmt::Display for Plan {
                     patience => write!(f, ",patience={patience}"),
                 }
             }
+            Self::DrFinder { seed, collecting } => write!(f, ":seed={seed},{collecting}"),
+            Self::Collect(collecting) => write!(f, ":{collecting}"),
             Self::Replay { file } => write!(f, ":file={}", escaped(file)),
         }
     }
@@ -232,6 +272,16 @@ impl fmt::Display for Plan {
 impl fmt::Display for Places {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{}", joined(&self.first), joined(&self.second))
+    }
+}
+
+impl fmt::Display for Collecting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "depth={}", self.depth)?;
+        match &self.relations {
+            Some(file) => write!(f, ",relations={}", escaped(file)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -271,6 +321,11 @@ impl FromStr for Plan {
                 resolution: settings.resolution()?,
                 patience: settings.number("patience", 1..=u64::MAX, RaceFuzzer::PATIENCE)?,
             },
+            "drfinder" => Self::DrFinder {
+                seed: settings.number("seed", 0..=u64::MAX, 0)?,
+                collecting: settings.collecting()?,
+            },
+            "collect" => Self::Collect(settings.collecting()?),
             _ => Self::Replay {
                 file: settings.file()?,
             },
@@ -388,6 +443,16 @@ impl Settings {
         }
     }
 
+    fn collecting(&mut self) -> Result<Collecting, PlanError> {
+        let usual = Collector::DEPTH as u64;
+        let depth = self.number("depth", 1..=u64::from(u32::MAX), usual)? as u32;
+        let relations = self.take("relations").map(|file| unescaped(&file));
+        Ok(Collecting {
+            depth,
+            relations: relations.filter(|file| !file.is_empty()),
+        })
+    }
+
     fn file(&mut self) -> Result<String, PlanError> {
         let file = self.take("file").map(|file| unescaped(&file));
         file.filter(|file| !file.is_empty())
@@ -474,6 +539,11 @@ mod tests {
                 "racefuzzer:pair=a.c:1,b.c:2,patience=9,first=2,pair=c|d,e",
                 "racefuzzer:seed=0,pair=a.c:1,b.c:2,pair=c|d,e,first=2,patience=9",
             ),
+            ("drfinder", "drfinder:seed=0,depth=12"),
+            (
+                "collect:relations=a\\,b",
+                "collect:depth=12,relations=a\\,b",
+            ),
             ("replay:file=C:\\\\a\\,b", "replay:file=C:\\\\a\\,b"),
         ] {
             assert_eq!(text.parse::<Plan>().unwrap().to_string(), full);
@@ -486,7 +556,7 @@ mod tests {
             (
                 "randm:seed=1",
                 "no strategy is called \"randm\"; there are free, sequential, random, pct, \
-                 contest, racefuzzer, replay",
+                 contest, racefuzzer, drfinder, collect, replay",
             ),
             ("free:seed=1", "free has no setting `seed`; it has none"),
             ("random:sed=1", "random has no setting `sed`; it has seed"),
@@ -536,7 +606,7 @@ mod tests {
     #[test]
     fn a_plan_makes_the_strategy_it_describes() {
         let site = |place: &str| place.parse().map(SiteId).into_iter().collect();
-        for name in ["free", "contest", "replay:file=f"] {
+        for name in ["free", "contest", "collect", "drfinder", "replay:file=f"] {
             assert!(name.parse::<Plan>().unwrap().strategy(site).is_none());
         }
         let plan: Plan = "racefuzzer:seed=1,pair=1|5,2,first=2".parse().unwrap();
@@ -556,6 +626,11 @@ mod tests {
 
     fn places() -> impl Generator<Value = Vec<String>> {
         proptest::collection::vec("[ -~é]{1,8}", 1..3)
+    }
+
+    fn collecting() -> impl Generator<Value = Collecting> {
+        let file = proptest::option::of("[ -~é]{1,12}");
+        (1..u32::MAX, file).prop_map(|(depth, relations)| Collecting { depth, relations })
     }
 
     fn plans() -> impl Generator<Value = Plan> {
@@ -594,6 +669,9 @@ mod tests {
                     patience,
                 }
             ),
+            (any::<u64>(), collecting())
+                .prop_map(|(seed, collecting)| Plan::DrFinder { seed, collecting }),
+            collecting().prop_map(Plan::Collect),
             "[ -~é]{1,12}".prop_map(|file| Plan::Replay { file }),
         ]
     }
@@ -605,7 +683,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_much(text in "(random|pct|contest|racefuzzer|replay)?:?[a-z=,|\\\\:0-9é]{0,30}") {
+        fn no_text_is_too_much(text in "(random|pct|contest|racefuzzer|drfinder|collect|replay)?:?[a-z=,|\\\\:0-9é]{0,30}") {
             if let Ok(plan) = text.parse::<Plan>() {
                 prop_assert_eq!(plan.to_string().parse::<Plan>(), Ok(plan));
             }

@@ -1,8 +1,8 @@
 //! Any strategy, with its choices written down for [`Replay`](crate::Replay).
 
-use racehound_trace::{Event, SiteId, ThreadId};
+use racehound_trace::{Event, FunctionId, SiteId, ThreadId};
 
-use crate::{Choice, Fingerprint, Meeting, Naming, Pending, Schedule, Strategy};
+use crate::{Choice, ClassId, Fingerprint, Meeting, Naming, Pending, Schedule, Strategy};
 
 /// Passes every question on to `S` and keeps the answers.
 #[derive(Clone, Debug)]
@@ -97,6 +97,22 @@ impl<S: Strategy> Strategy for Recording<S> {
 
     fn meetings(&self) -> &[Meeting] {
         self.strategy.meetings()
+    }
+
+    fn stack_depth(&self) -> usize {
+        self.strategy.stack_depth()
+    }
+
+    fn name_function(&mut self, function: FunctionId, name: &str) {
+        self.strategy.name_function(function, name);
+    }
+
+    fn name_class(&mut self, class: ClassId, name: &str) {
+        self.strategy.name_class(class, name);
+    }
+
+    fn stands(&mut self, thread: ThreadId, functions: &[FunctionId], class: Option<ClassId>) {
+        self.strategy.stands(thread, functions, class);
     }
 }
 

@@ -1,9 +1,20 @@
 //! The one interface between strategies and hosts.
 
 use racehound_trace::event::Kind;
-use racehound_trace::{Event, Op, SiteId, ThreadId};
+use racehound_trace::{Event, FunctionId, Op, SiteId, SyncId, ThreadId};
 
 use crate::Meeting;
+
+/// A lock class, as the host numbers it: the papers' "type of the lock object".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassId(pub u32);
+
+impl ClassId {
+    /// The number as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// What an enabled thread is about to do: RaceFuzzer's `NextStmt(s, t)`
 /// (racefuzzer.txt §2.1).
@@ -22,6 +33,15 @@ impl Pending {
     /// The kind of operation, if it touches anything shared.
     pub fn kind(&self) -> Option<Kind> {
         self.op.map(|op| op.kind())
+    }
+
+    /// The lock that it will hold afterwards, and does not hold now.
+    pub fn requested(&self) -> Option<SyncId> {
+        match self.op? {
+            Op::Acquire { lock, .. } => Some(lock),
+            Op::Wake { lock, .. } => lock,
+            _ => None,
+        }
     }
 
     /// Whether it is an operation by which threads order each other. Atomics
@@ -119,6 +139,31 @@ pub trait Strategy {
     fn meetings(&self) -> &[Meeting] {
         &[]
     }
+
+    /// How many functions of their stacks the strategy wants to know of threads
+    /// that [stand](Self::stands) somewhere. 0 spares the host telling it.
+    fn stack_depth(&self) -> usize {
+        0
+    }
+
+    /// Learns what a function is called beyond this execution. The host numbers
+    /// functions, and tells their names before it uses the numbers.
+    fn name_function(&mut self, function: FunctionId, name: &str) {
+        let _ = (function, name);
+    }
+
+    /// The same for lock classes.
+    fn name_class(&mut self, class: ClassId, name: &str) {
+        let _ = (class, name);
+    }
+
+    /// Learns where a thread stands that is about to announce an operation:
+    /// the innermost functions of its stack, innermost first, at least one if it
+    /// is in any; and, if it [requests](Pending::requested) a lock, all that the
+    /// strategy asked for, and the class of the lock.
+    fn stands(&mut self, thread: ThreadId, functions: &[FunctionId], class: Option<ClassId>) {
+        let _ = (thread, functions, class);
+    }
 }
 
 macro_rules! forward {
@@ -149,6 +194,18 @@ macro_rules! forward {
         }
         fn meetings(&self) -> &[Meeting] {
             (**self).meetings()
+        }
+        fn stack_depth(&self) -> usize {
+            (**self).stack_depth()
+        }
+        fn name_function(&mut self, function: FunctionId, name: &str) {
+            (**self).name_function(function, name);
+        }
+        fn name_class(&mut self, class: ClassId, name: &str) {
+            (**self).name_class(class, name);
+        }
+        fn stands(&mut self, thread: ThreadId, functions: &[FunctionId], class: Option<ClassId>) {
+            (**self).stands(thread, functions, class);
         }
     };
 }

@@ -11,6 +11,7 @@ use racehound_hunt::program::fix_addresses;
 use racehound_hunt::{Assignment, Ending, Program};
 use racehound_report::finding::{Finding, Harm, Kind, Report};
 use racehound_schedule::{Plan, Schedule};
+use racehound_store::Store;
 
 use super::run::not_started;
 use crate::args::Replay;
@@ -32,6 +33,18 @@ pub(crate) fn run(args: &Replay) -> Result<u8, Error> {
     }
 }
 
+/// The finding of that name, if hunts here know it and no file is called so.
+fn remembered(name: &Path) -> Result<Option<Report>, Error> {
+    let here = env::current_dir().map_err(Error::file(Path::new(".")))?;
+    let Some(id) = name
+        .to_str()
+        .filter(|_| !name.exists() && Store::exists(&here))
+    else {
+        return Ok(None);
+    };
+    Ok(Store::open(&here)?.finding(id)?)
+}
+
 /// What is to happen again.
 struct Target {
     /// What it is called.
@@ -47,6 +60,16 @@ struct Target {
 impl Target {
     fn of(args: &Replay) -> Result<Self, Error> {
         let file = &args.finding;
+        if let Some(report) = remembered(file)? {
+            let target = Self::of_report(file, None, report)?;
+            return Ok(match args.program.is_empty() {
+                true => target,
+                false => Self {
+                    words: args.program.clone(),
+                    ..target
+                },
+            });
+        }
         let text = std::fs::read(file).map_err(Error::file(file))?;
         let is_schedule = str::from_utf8(&text).is_ok_and(|text| text.parse::<Schedule>().is_ok());
         let target = match is_schedule {
@@ -196,9 +219,9 @@ impl Target {
         let Some(wanted) = &self.finding else {
             return stuck || ending != Ending::Code(0);
         };
-        let again = findings
-            .iter()
-            .any(|finding| finding.identity() == wanted.identity());
+        let is_it = |finding: &Finding| finding.identity() == wanted.identity();
+        // Of a failure there is nothing to see but the harm.
+        let again = wanted.kind == Kind::Failure || findings.iter().any(is_it);
         again
             && wanted
                 .harm

@@ -32,6 +32,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Error> {
     }
     let plan = plan::of(args)?;
     let program = subject::of(&args.program)?;
+    let plan = plan::of_program(plan, &program.path)?;
     if let Plan::RaceFuzzer { .. } = plan {
         return fuzz::run(args, &plan, program);
     }
@@ -135,6 +136,9 @@ pub(super) fn options(
     options.add("detector", plan::detector(args, plan)?)?;
     if *plan != Plan::Free {
         options.add("schedule", plan.to_string())?;
+    }
+    if args.explain {
+        options.add("explain_schedule", "1")?;
     }
     if let Some(file) = &args.schedule_out {
         let path = std::path::absolute(file).map_err(Error::file(file))?;

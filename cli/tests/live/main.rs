@@ -3,6 +3,7 @@
 
 mod confirm;
 mod control;
+mod hunt;
 mod memory;
 mod recording;
 mod rust;
@@ -19,6 +20,8 @@ use serde_json::Value;
 use workshop::{Workshop, stderr, stdout};
 
 const FINDINGS: i32 = 66;
+/// The program could not be started, or is not instrumented.
+const NOT_STARTED: i32 = 3;
 const USAGE: i32 = 2;
 
 /// A race, and then whatever the first argument says.

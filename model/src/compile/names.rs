@@ -67,8 +67,11 @@ impl<'t> Names<'t> {
                 }
                 what => {
                     let id = tables.add_sync(&name.text);
-                    // Each is declared in a place of its own.
-                    tables.syncs[id.index()].class = tables.syncs[id.index()].name;
+                    // Unless it is said otherwise each is alone in its class.
+                    let class = declaration.class.as_ref();
+                    let class = class.map(|class| tables.names.add(&class.text));
+                    let sync = &mut tables.syncs[id.index()];
+                    sync.class = class.or(sync.name);
                     names.syncs.push(what);
                     Meaning::Sync { id, what }
                 }

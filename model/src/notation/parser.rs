@@ -209,6 +209,7 @@ impl<'a> Parser<'a> {
             }
             keyword = "recursive lock";
         }
+        let first = declarations.len();
         loop {
             let name = self.name("a name")?;
             let given = self.take_if(Kind::Sign("="));
@@ -250,11 +251,19 @@ impl<'a> Parser<'a> {
                     recursive: keyword == "recursive lock",
                 },
             };
-            declarations.push(Declaration { name, what });
+            let class = None;
+            declarations.push(Declaration { name, what, class });
             if !self.take_if(Kind::Sign(",")) {
-                return Ok(());
+                break;
             }
         }
+        if keyword.ends_with("lock") && self.take_if(Kind::Word("of")) {
+            let class = self.name("a class")?;
+            for declaration in &mut declarations[first..] {
+                declaration.class = Some(class.clone());
+            }
+        }
+        Ok(())
     }
 
     /// One level deeper.

@@ -21,6 +21,8 @@ pub(crate) struct Name {
 pub(crate) struct Declaration {
     pub(crate) name: Name,
     pub(crate) what: Declared,
+    /// The class of which it is an instance, if not the only one of its own.
+    pub(crate) class: Option<Name>,
 }
 
 /// What a declared name is, with its initial state.

@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use racehound_trace::Mode;
 
 use super::{caller, is_off, shown, with_caller};
+use crate::control::Turn;
 use crate::sweep::{self, Pause};
 use crate::sync::{self, Traits};
 use crate::thread::{self, Visit};
@@ -124,6 +125,9 @@ fn destroy(visit: &Visit, address: usize, flags: c_uint, place: usize) {
 unsafe extern "C" fn mutex_pre_lock(address: usize, flags: c_uint) {
     if is_off() {
         return;
+    }
+    if let Some(turn) = Turn::here(caller()) {
+        turn.about_to_lock(address, mode(flags));
     }
     let visit = Visit::begin();
     if flags & flags::TRY_LOCK == 0 {

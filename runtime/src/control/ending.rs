@@ -19,7 +19,7 @@ use racehound_schedule::Schedule;
 use super::{is_on, roster, sites};
 use crate::interpose::Errno;
 use crate::thread::Visit;
-use crate::{memory, options, output, report};
+use crate::{memory, options, output, report, triggers};
 
 /// Whether all is said, or for others to say.
 static SILENT: AtomicBool = AtomicBool::new(false);
@@ -32,9 +32,12 @@ pub(super) fn leave_it_to_the_parent() {
 
 /// What is said in the end, once; the schedule is kept, if that is wanted.
 pub(crate) fn conclude() -> Option<String> {
-    match is_on() && !SILENT.swap(true, Ordering::Relaxed) {
+    if SILENT.swap(true, Ordering::Relaxed) {
+        return None;
+    }
+    match is_on() {
         true => summary(),
-        false => None,
+        false => triggers::conclude(),
     }
 }
 
@@ -61,6 +64,22 @@ pub(crate) fn may_end() {
     }
 }
 
+/// What DrFinder did, and why if that is wanted.
+fn foresight() -> String {
+    let mut roster = roster();
+    let Some(finder) = roster.finder() else {
+        return String::new();
+    };
+    let mut text = format!("racehound: {}\n", finder.statistics());
+    if options::get().explain_schedule {
+        for (step, decision) in finder.decisions() {
+            let reason = finder.explain(decision, &sites::Names);
+            text += &format!("racehound: step {step}: {reason}\n");
+        }
+    }
+    text
+}
+
 fn summary() -> Option<String> {
     let options = options::get();
     let (choices, fingerprint, steps, divergence) = {
@@ -75,6 +94,7 @@ fn summary() -> Option<String> {
     let plan = options.plan.as_ref()?;
     let mut text = format!("racehound: schedule {plan}: {steps} steps, hash {fingerprint}\n");
     let unvisited = sites::never_accessed();
+    text += &foresight();
     for place in &unvisited {
         text += &format!("racehound: no access was made at {place}\n");
     }

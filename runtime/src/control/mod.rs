@@ -37,13 +37,13 @@ pub(crate) mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use racehound_schedule::{Plan, Replay, Schedule};
+use racehound_schedule::{Collector, DrFinder, Plan, Replay, Schedule};
 
 use crate::interpose::Errno;
 use crate::spin::{Guard, Locked};
 use crate::thread::Visit;
 use crate::tls::hot;
-use crate::{options, signals};
+use crate::{options, signals, triggers};
 use roster::{Chooser, Next, Roster};
 
 pub(crate) use ending::{conclude, gives_up, may_end};
@@ -51,12 +51,21 @@ pub(crate) use turn::Turn;
 pub(crate) use waits::{ANY_BITS, Lock};
 
 static ON: AtomicBool = AtomicBool::new(false);
+/// Threads are guided to locks, or were when the schedule was made.
+static GUIDED: AtomicBool = AtomicBool::new(false);
 static ROSTER: Locked<Option<Roster>> = Locked::new(None);
 
 /// Whether the process is under control.
 #[inline]
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
+}
+
+/// Whether threads are guided to locks: then taking an annotated one is announced,
+/// and who sleeps can go at any time, for whoever foresees what a thread will do
+/// does not wait until it wakes up.
+fn is_guided() -> bool {
+    GUIDED.load(Ordering::Relaxed)
 }
 
 /// Takes control, if that is wanted. Only the main thread exists.
@@ -68,9 +77,20 @@ pub(crate) fn start() {
     if let Plan::ConTest(settings) = plan {
         return noise::start(*settings);
     }
+    if let Plan::Collect(collecting) = plan {
+        return triggers::begin_collecting(collecting);
+    }
     let chooser = match (plan, plan.strategy(|place| vec![sites::watch(place)])) {
         (_, Some(oracle)) => Chooser::Oracle(oracle),
         (Plan::Replay { file }, None) => Chooser::Replay(Box::new(replay(file))),
+        (Plan::DrFinder { seed, collecting }, None) => {
+            let known = collecting.relations.as_deref().map(triggers::load);
+            let depth = collecting.depth as usize;
+            let collector = Collector::new(&known.unwrap_or_default(), depth);
+            triggers::begin(depth);
+            GUIDED.store(true, Ordering::Relaxed);
+            Chooser::DrFinder(Box::new(DrFinder::with_collector(*seed, collector)))
+        }
         (_, None) => return,
     };
     let mut roster = Roster::new(chooser, !options.schedule_file.is_empty());
@@ -88,6 +108,14 @@ pub(crate) fn start() {
     monitor::start();
 }
 
+/// The file in which DrFinder's relations are kept.
+fn relations_file() -> Option<&'static str> {
+    match options::get().plan.as_ref()? {
+        Plan::DrFinder { collecting, .. } => collecting.relations.as_deref(),
+        _ => None,
+    }
+}
+
 fn replay(file: &str) -> Replay<sites::Names> {
     let schedule = match std::fs::read_to_string(file) {
         Ok(text) => text.parse::<Schedule>().map_err(|error| error.to_string()),
@@ -98,6 +126,8 @@ fn replay(file: &str) -> Replay<sites::Names> {
             for name in &schedule.watched {
                 sites::watch(name);
             }
+            let guided = matches!(schedule.plan, Some(Plan::DrFinder { .. }));
+            GUIDED.store(guided, Ordering::Relaxed);
             Replay::new(schedule, sites::Names)
         }
         Err(error) => crate::fatal(&format!("{file}: {error}")),

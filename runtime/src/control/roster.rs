@@ -11,15 +11,19 @@
 
 use std::ffi::c_int;
 
-use racehound_schedule::{Choice, Fingerprint, Meeting, Pending, Replay, Strategy};
+use racehound_schedule::{
+    Choice, DrFinder, Fingerprint, Meeting, Pending, Relations, Replay, Strategy,
+};
 use racehound_trace::{Event, Mode, Op, Rng, SiteId, SyncId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::baton::Baton;
 use super::clock::{Clock, Moment};
 use super::ending::LastStack;
+use super::is_guided;
 use super::sites::Names;
 use crate::context::Context;
+use crate::triggers::{self, Stand};
 
 /// What must be the case before a thread can go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,6 +190,7 @@ pub(crate) struct Roster {
 /// Who chooses.
 pub(super) enum Chooser {
     Oracle(Box<dyn Strategy + Send>),
+    DrFinder(Box<DrFinder>),
     Replay(Box<Replay<Names>>),
 }
 
@@ -193,6 +198,7 @@ impl Chooser {
     fn strategy(&mut self) -> &mut dyn Strategy {
         match self {
             Self::Oracle(oracle) => oracle,
+            Self::DrFinder(finder) => &mut **finder,
             Self::Replay(replay) => &mut **replay,
         }
     }
@@ -381,6 +387,7 @@ impl Roster {
         if self.running.is_some() {
             return Next::Nobody;
         }
+        let sleeps_end = is_guided();
         loop {
             let mut enabled = std::mem::take(&mut self.enabled);
             enabled.clear();
@@ -390,6 +397,7 @@ impl Roster {
                 let ready = member.standing == Standing::Waiting
                     && (member.timed_out
                         || member.interrupted
+                        || member.want == Want::Time && sleeps_end
                         || self.is_fulfilled(number, member.want, member.told));
                 if ready {
                     enabled.push(Pending {
@@ -437,10 +445,14 @@ impl Roster {
             }
             let member = self.members[thread.index()].as_mut().expect("it is ready");
             member.standing = Standing::Running;
-            return match number == me {
+            let next = match number == me {
                 true => Next::Same,
                 false => Next::Other(member.baton),
             };
+            if sleeps_end && member.want == Want::Time && !member.interrupted {
+                self.wake_early(number);
+            }
+            return next;
         }
     }
 
@@ -466,7 +478,7 @@ impl Roster {
     /// The first point at which a replay has left its schedule, in words.
     pub(super) fn divergence(&self) -> Option<String> {
         match &self.chooser {
-            Chooser::Oracle(_) => None,
+            Chooser::Oracle(_) | Chooser::DrFinder(_) => None,
             Chooser::Replay(replay) => replay.divergence().map(ToString::to_string),
         }
     }
@@ -479,6 +491,37 @@ impl Roster {
     /// Has the strategy let go of a thread.
     pub(super) fn release(&mut self, thread: ThreadId) {
         self.chooser.strategy().release(thread);
+    }
+
+    /// DrFinder, if that is who chooses.
+    pub(super) fn finder(&mut self) -> Option<&mut DrFinder> {
+        match &mut self.chooser {
+            Chooser::DrFinder(finder) => Some(finder),
+            Chooser::Oracle(_) | Chooser::Replay(_) => None,
+        }
+    }
+
+    /// A thread is about to sleep.
+    pub(super) fn rests(&mut self, number: u32) {
+        if let Some(finder) = self.finder() {
+            finder.rests(ThreadId(number));
+        }
+    }
+
+    /// A thread says where it stands. The relations that this adds.
+    pub(super) fn stands(&mut self, number: u32, stand: &Stand) -> Relations {
+        let Some(finder) = self.finder() else {
+            return Relations::default();
+        };
+        let names = triggers::new_names();
+        for (function, name) in &names.functions {
+            finder.name_function(*function, name);
+        }
+        for (class, name) in &names.classes {
+            finder.name_class(*class, name);
+        }
+        finder.stands(ThreadId(number), &stand.functions, stand.class);
+        finder.take_unsaved()
     }
 
     /// A thread waits for others without being blocked.
@@ -520,6 +563,21 @@ impl Roster {
         let next = waiting.filter(|m| m.until.is_some() && !m.timed_out);
         let next = next.min_by_key(|m| m.until);
         next.is_some_and(|member| member.want == Want::Time) && self.let_time_pass()
+    }
+
+    /// The moment that a thread sleeps for comes now.
+    fn wake_early(&mut self, number: u32) {
+        let now = self.clock.now();
+        let Some(member) = self.member(number) else {
+            return;
+        };
+        member.timed_out = true;
+        if let Some(moment) = member.until
+            && moment > now
+        {
+            self.clock.jump(moment);
+            self.time_out();
+        }
     }
 
     /// Wakes who has waited for a moment that has come.

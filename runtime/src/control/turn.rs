@@ -1,16 +1,22 @@
 //! A thread's turn: it says what it will do next, and goes on when the strategy
 //! lets it.
 
-use racehound_trace::{Op, SiteId, ThreadId};
+use std::cell::Cell;
+
+use racehound_trace::{Mode, Op, SiteId, ThreadId};
 
 use super::baton::Baton;
 use super::clock::{Moment, Until};
 use super::roster::{Next, Roster, Standing, Want};
-use super::{await_end, deadlock, interrupt, is_on, meeting, noise, pace, roster, sites};
+use super::{
+    await_end, deadlock, interrupt, is_guided, is_on, meeting, noise, pace, relations_file, roster,
+    sites,
+};
 use crate::context::Context;
 use crate::interpose::Errno;
 use crate::thread::{self, Visit};
 use crate::tls::hot;
+use crate::triggers;
 
 /// Why a turn came.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,6 +34,8 @@ pub(crate) struct Turn {
     baton: &'static Baton,
     place: usize,
     pub(super) site: SiteId,
+    /// The lock that it is about to ask for.
+    asks: Cell<Option<usize>>,
 }
 
 impl Turn {
@@ -60,6 +68,7 @@ impl Turn {
             baton,
             place,
             site: sites::site(place),
+            asks: Cell::new(None),
         })
     }
 
@@ -67,6 +76,32 @@ impl Turn {
     pub(super) fn note<R>(&self, change: impl FnOnce(&mut Roster) -> R) -> R {
         let _visit = Visit::begin();
         change(&mut roster())
+    }
+
+    /// Does something that asks for a lock.
+    pub(super) fn asking<R>(&self, lock: usize, ask: impl FnOnce() -> R) -> R {
+        self.asks.set(Some(lock));
+        let result = ask();
+        self.asks.set(None);
+        result
+    }
+
+    /// The thread gives a lock back.
+    pub(super) fn gives_back(&self, lock: usize) {
+        if triggers::is_asked() {
+            triggers::gives_back(&Visit::begin(), self.place, lock);
+        }
+    }
+
+    /// Says where the thread stands, if somebody asks for that.
+    fn stand(&self) {
+        if !triggers::is_asked() {
+            return;
+        }
+        let visit = Visit::begin();
+        let stand = triggers::stand(&visit, self.place, self.asks.get());
+        let new = roster().stands(self.number, &stand);
+        triggers::keep(&new, relations_file());
     }
 
     /// Says what comes next, and waits for the turn to do it, whatever comes in
@@ -100,6 +135,7 @@ impl Turn {
     ) -> Came {
         pace::begin();
         park(true);
+        self.stand();
         let context = match sites::is_watched(self.site) {
             true => thread::current().map_or(Context::UNKNOWN, |t| t.context(self.place)),
             false => Context::UNKNOWN,
@@ -234,6 +270,19 @@ impl Turn {
             Some(Op::Fork { child })
         });
         self.note(|roster| roster.join(child, self.site));
+    }
+
+    /// An annotated lock is about to be taken, which those who guide threads to
+    /// locks want to know of. Whether it is free only its own code knows.
+    pub(crate) fn about_to_lock(&self, address: usize, mode: Mode) {
+        if !is_guided() {
+            return;
+        }
+        let op = |roster: &mut Roster| {
+            let lock = roster.object(address);
+            Some(Op::Acquire { lock, mode })
+        };
+        self.asking(address, || self.wait(Want::Nothing, None, op));
     }
 
     /// There is no such thread after all.

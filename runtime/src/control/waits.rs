@@ -76,7 +76,7 @@ impl Turn {
             let lock = roster.object(address);
             Some(Op::Acquire { lock, mode })
         };
-        if !self.wait(want, until, op) {
+        if !self.asking(address, || self.wait(want, until, op)) {
             return libc::ETIMEDOUT;
         }
         let mut result = attempt();
@@ -97,7 +97,7 @@ impl Turn {
             let lock = roster.object(address);
             Some(Op::Acquire { lock, mode })
         };
-        self.wait(Want::Nothing, None, op);
+        self.asking(address, || self.wait(Want::Nothing, None, op));
         let result = self.took(address, mode, attempt());
         if result != 0 {
             self.idles();
@@ -119,6 +119,7 @@ impl Turn {
 
     /// Gives a lock back.
     pub(crate) fn unlock(&self, address: usize, real: impl FnOnce() -> c_int) -> c_int {
+        self.gives_back(address);
         self.act(|roster| {
             let lock = roster.object(address);
             let mode = match roster.holders(address) {
@@ -167,7 +168,7 @@ impl Turn {
                 notified: true,
             })
         };
-        let came = self.wait_once(want, self.moment(until), op);
+        let came = self.asking(mutex, || self.wait_once(want, self.moment(until), op));
         if came != Came::Fulfilled {
             // The lock may be somebody's.
             self.wait(Lock::mutex(mutex, false).want(), None, |_| None);
@@ -321,6 +322,7 @@ impl Turn {
     /// Lets time pass; how many nanoseconds are left if a signal came.
     pub(crate) fn sleep(&self, until: Until) -> u64 {
         let until = self.moment(Some(until));
+        self.note(|roster| roster.rests(self.number));
         let came = self.wait_once(Want::Time, until, |_| None);
         cancellation_point();
         match (came, until) {

@@ -1,0 +1,35 @@
+//! What a project remembers from run to run: files below `.racehound` in the
+//! directory in which the command is run.
+
+use std::path::{Path, PathBuf};
+
+use racehound_symbols::build_id;
+
+use crate::error::Error;
+
+use racehound_store::DIRECTORY as STORE;
+
+/// Where schedules are kept that no seed repeats; the directory is there.
+pub(crate) fn schedules(project: &Path) -> Result<PathBuf, Error> {
+    let path = project.join(STORE).join("schedules");
+    std::fs::create_dir_all(&path).map_err(Error::file(&path))?;
+    Ok(path)
+}
+
+/// Where the may-trigger relations of a program are kept. Another build has other
+/// functions and locks, and so a file of its own.
+pub(crate) fn relations(program: &Path) -> Result<PathBuf, Error> {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let id: String = build_id(program)
+        .unwrap_or_default()
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let file = match id.is_empty() {
+        true => format!("{name}.txt"),
+        false => format!("{name}-{id}.txt"),
+    };
+    let path = Path::new(STORE).join("relations").join(file);
+    std::path::absolute(&path).map_err(Error::file(&path))
+}

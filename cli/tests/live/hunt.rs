@@ -1,0 +1,241 @@
+//! The hunt: from a program to proven bugs, kept for the next time.
+
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::workshop::{RACEHOUND, Workshop, stderr, stdout};
+use crate::{FINDINGS, NOT_STARTED, USAGE};
+
+/// Every access is protected, and yet a deposit can be lost.
+const BANK: &str = r"
+#include <assert.h>
+#include <pthread.h>
+static int balance = 100;
+static pthread_mutex_t accounts = PTHREAD_MUTEX_INITIALIZER;
+static int get(void) {
+    pthread_mutex_lock(&accounts);
+    int now = balance;
+    pthread_mutex_unlock(&accounts);
+    return now;
+}
+static void set(int value) {
+    pthread_mutex_lock(&accounts);
+    balance = value;
+    pthread_mutex_unlock(&accounts);
+}
+static void *deposit(void *amount) {
+    set(get() + *(int *)amount);
+    return 0;
+}
+int main(void) {
+    int ten = 10, twenty = 20;
+    pthread_t a, b;
+    pthread_create(&a, 0, deposit, &ten);
+    pthread_create(&b, 0, deposit, &twenty);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    assert(balance == 130);
+    return 0;
+}
+";
+
+/// The same, done right.
+fn mended() -> String {
+    BANK.replace(
+        "    set(get() + *(int *)amount);",
+        "    pthread_mutex_lock(&accounts);
+    balance += *(int *)amount;
+    pthread_mutex_unlock(&accounts);",
+    )
+}
+
+fn hunted(shop: &Workshop, more: &[&str]) -> Output {
+    let hunt = ["hunt", "--json", "f.json", "--budget", "120s"];
+    shop.racehound(&[&hunt[..], more].concat())
+}
+
+fn findings(shop: &Workshop) -> Vec<Value> {
+    let report = shop.findings("f.json");
+    report["findings"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_bug_is_found_proven_kept_and_replayed() {
+    let shop = Workshop::new();
+    shop.write("bank.c", BANK);
+    let output = hunted(&shop, &["bank.c"]);
+    assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+    let proven: Vec<Value> = findings(&shop)
+        .into_iter()
+        .filter(|finding| finding["status"] == "confirmed")
+        .collect();
+    let harmful = proven.iter().find(|f| f["harm"]["kind"] == "assertion");
+    let harmful = harmful.unwrap_or_else(|| panic!("{proven:?}"));
+    let told = stdout(&output);
+    assert!(told.contains("balance == 130"), "{told}");
+    assert!(told.contains("exit code 66"), "{told}");
+
+    let id = harmful["id"].as_str().unwrap();
+    let again = shop.racehound(&["replay", id, "--times", "5"]);
+    assert_eq!(stdout(&again), format!("{id} happened in 5 of 5 replays\n"));
+    let report = shop.racehound(&["report"]);
+    assert!(stdout(&report).contains("balance == 130"), "{report:?}");
+    assert_eq!(report.status.code(), Some(FINDINGS));
+
+    // The next hunt begins with what this one knows, under the same name.
+    let output = hunted(&shop, &["--runs", "8", "bank.c"]);
+    assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+    let same = |finding: &Value| finding["id"] == id && finding["status"] == "confirmed";
+    assert!(findings(&shop).iter().any(same), "{output:?}");
+
+    // What was mended is found no more.
+    shop.write("bank.c", &mended());
+    let output = hunted(&shop, &["bank.c"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(findings(&shop).is_empty());
+}
+
+#[test]
+fn a_suspect_becomes_a_fact_with_its_harm() {
+    let shop = Workshop::new();
+    shop.write(
+        "program.c",
+        r"
+#include <pthread.h>
+#include <stdlib.h>
+static int *shared;
+static void *make(void *unused) { shared = malloc(sizeof *shared); return unused; }
+static void *use(void *unused) { *shared = 1; return unused; }
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, make, 0);
+    for (volatile int i = 0; i < 10000000; i++) {}
+    pthread_create(&b, 0, use, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+",
+    );
+    shop.cc(&["-g", "program.c", "-o", "program"]);
+    let output = hunted(&shop, &["--", "./program"]);
+    assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+    let finding = &findings(&shop)[0];
+    assert_eq!(finding["kind"], "race", "{finding}");
+    assert_eq!(finding["status"], "confirmed");
+    assert_eq!(finding["harm"]["detail"], "SIGSEGV", "{finding}");
+    let by = finding["found_by"].as_array().unwrap();
+    assert!(
+        by.contains(&"racefuzzer".into()) && by.len() > 1,
+        "{finding}"
+    );
+    let told = stdout(&output);
+    assert!(
+        told.contains("> ") && told.contains("*shared = 1"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_deadlock_is_proven() {
+    let shop = Workshop::new();
+    shop.write(
+        "program.c",
+        r"
+#include <pthread.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static void *ab(void *unused) {
+    pthread_mutex_lock(&a); pthread_mutex_lock(&b);
+    pthread_mutex_unlock(&b); pthread_mutex_unlock(&a);
+    return unused;
+}
+static void *ba(void *unused) {
+    pthread_mutex_lock(&b); pthread_mutex_lock(&a);
+    pthread_mutex_unlock(&a); pthread_mutex_unlock(&b);
+    return unused;
+}
+int main(void) {
+    pthread_t one, two;
+    pthread_create(&one, 0, ab, 0);
+    pthread_create(&two, 0, ba, 0);
+    pthread_join(one, 0);
+    pthread_join(two, 0);
+}
+",
+    );
+    hunted(&shop, &["program.c"]);
+    let all = findings(&shop);
+    let proven = |f: &&Value| f["kind"] == "deadlock" && f["status"] == "confirmed";
+    let deadlock = all.iter().find(proven).unwrap_or_else(|| panic!("{all:?}"));
+    assert_eq!(deadlock["harm"]["kind"], "deadlock");
+    let id = deadlock["id"].as_str().unwrap();
+    let again = shop.racehound(&["replay", id, "--times", "3"]);
+    assert_eq!(stdout(&again), format!("{id} happened in 3 of 3 replays\n"));
+}
+
+#[test]
+fn a_clean_program_has_no_findings_and_says_how_it_ends_by_itself() {
+    let shop = Workshop::new();
+    let bad_luck = mended().replace("    return 0;\n}\n", "    return 5;\n}\n");
+    shop.write("bank.c", &bad_luck);
+    let output = hunted(&shop, &["bank.c"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(findings(&shop).is_empty());
+    let told = stdout(&output);
+    assert!(told.contains("ends with exit code 5"), "{told}");
+}
+
+#[test]
+fn ctrl_c_ends_with_what_is_known() {
+    let shop = Workshop::new();
+    let slow = BANK.replace("int main(void) {", "#include <unistd.h>\nint main(void) {");
+    let slow = slow.replace(
+        "    int ten",
+        "    for (volatile long i = 0; i < 300000000; i++) {}\n    int ten",
+    );
+    shop.write("bank.c", &slow);
+    shop.cc(&["-g", "bank.c", "-o", "bank"]);
+    let mut command = shop.command(RACEHOUND);
+    command.args(["hunt", "--json", "f.json", "--", "./bank"]);
+    command.stdout(std::process::Stdio::piped());
+    command.stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stdout(&output).contains("exit code 0"), "{output:?}");
+    assert!(shop.findings("f.json")["findings"].is_array());
+}
+
+#[test]
+fn what_cannot_be_hunted_in_is_said() {
+    let shop = Workshop::new();
+    shop.write("broken.c", "int main(void) { return x; }");
+    shop.write("notes.txt", "nothing");
+    for (arguments, code, said) in [
+        (&["hunt"][..], USAGE, "what is to be hunted in?"),
+        (&["hunt", "broken.c"], NOT_STARTED, "does not compile"),
+        (&["hunt", "missing.c"], NOT_STARTED, "no such source file"),
+        (&["hunt", "notes.txt"], USAGE, "not a source"),
+        (
+            &["hunt", "--", "/bin/true"],
+            NOT_STARTED,
+            "not instrumented",
+        ),
+        (
+            &["hunt", "--budget", "soon", "broken.c"],
+            USAGE,
+            "not a time",
+        ),
+        (&["replay", "R1"], USAGE, "R1"),
+        (&["report"], USAGE, "nothing was hunted here yet"),
+    ] {
+        let output = shop.racehound(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?} {output:?}");
+        assert!(stderr(&output).contains(said), "{output:?}");
+    }
+}

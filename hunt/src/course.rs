@@ -1,0 +1,745 @@
+//! The course of a hunt: which executions come next, given what is known.
+//!
+//! A hunt goes in rounds. All tasks of a round are decided from what earlier rounds
+//! brought, and what they bring is looked at in their order, however many of them
+//! ran side by side. So a seed repeats a hunt, as far as its budget lets it.
+//!
+//! 1. *Observe and suspect*: free executions, under FastTrack for what happens and
+//!    under AccuLock and Hybrid for what could. What earlier hunts have found is
+//!    tried again.
+//! 2. *Confirm*: each suspect by RaceFuzzer (see [`confirm`](crate::confirm)), what
+//!    happened first, for it is the likeliest; a deadlock or failure by its own
+//!    schedule.
+//! 3. *Explore*: DrFinder, PCT and random schedules with FastTrack watching, and
+//!    Hybrid in between. What is new goes to 2; the hunt ends when nothing is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use racehound_report::finding::{Explanation, Finding, Harm, Kind, Location, Status};
+use racehound_schedule::{Collecting, Places, Plan};
+
+use crate::confirm::{self, Outcome, Suspect};
+use crate::execution::{Assignment, Ending, Execution};
+use crate::findings;
+use crate::harm::Usual;
+use crate::places;
+
+/// What a hunt may cost, and what it depends on.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What everything random depends on.
+    pub seed: u64,
+    /// Most time for one execution.
+    pub limit: Duration,
+    /// Attempts to make a suspected pair meet.
+    pub attempts: u64,
+    /// How many exploring executions a round has.
+    pub explorers: u64,
+    /// Rounds of exploring that bring nothing new before the hunt ends.
+    pub patience: u32,
+    /// Where the may-trigger relations are kept.
+    pub relations: PathBuf,
+    /// Where schedules are kept that no seed repeats.
+    pub schedules: PathBuf,
+}
+
+/// Something to execute.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// The program by itself.
+    Usual(Assignment),
+    /// To see what happens.
+    Explore(Assignment),
+    /// To see whether a pair can meet.
+    Confirm(Box<Suspect>),
+    /// To see whether it happens again: a finding, by its schedule.
+    Repeat(Box<Finding>, Assignment),
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub enum Result {
+    /// An execution.
+    Executed(Box<Execution>),
+    /// An attempt to confirm.
+    Tried(Outcome),
+    /// There was no time left for it.
+    Dropped,
+}
+
+/// What a hunt does at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Free executions.
+    Observing,
+    /// Suspects put to the test.
+    Confirming,
+    /// New schedules.
+    Exploring,
+}
+
+/// A hunt, as far as it has come.
+#[derive(Debug)]
+pub struct Course {
+    settings: Settings,
+    usual: Usual,
+    /// What ends badly without us.
+    ailing: Vec<Ending>,
+    findings: Vec<Finding>,
+    /// What is to be tried: an index into the findings, most promising first.
+    open: Vec<Finding>,
+    /// Pairs that were tried, or will be.
+    tried: BTreeSet<(Vec<String>, Vec<String>)>,
+    /// Failures and deadlocks that may happen again.
+    repeats: Vec<(Finding, Assignment)>,
+    /// How often failures had a chance to happen again.
+    failures: BTreeMap<(String, Option<String>, Vec<String>), u32>,
+    earlier: Vec<Finding>,
+    schedules: Vec<PathBuf>,
+    has_observed: bool,
+    explored: u64,
+    idle: u32,
+    runs: u64,
+}
+
+impl Course {
+    /// Begins, knowing what `earlier` hunts have found in as many executions.
+    pub fn new(settings: Settings, earlier: Vec<Finding>, explored: u64) -> Self {
+        Self {
+            settings,
+            usual: Usual::default(),
+            ailing: Vec::new(),
+            findings: Vec::new(),
+            open: Vec::new(),
+            tried: BTreeSet::new(),
+            repeats: Vec::new(),
+            failures: BTreeMap::new(),
+            earlier,
+            schedules: Vec::new(),
+            has_observed: false,
+            explored,
+            idle: 0,
+            runs: 0,
+        }
+    }
+
+    /// What comes next; nothing if the hunt is over.
+    pub fn round(&mut self) -> Option<(Phase, Vec<Task>)> {
+        if !self.has_observed {
+            self.has_observed = true;
+            return Some((Phase::Observing, self.observe()));
+        }
+        let repeats = std::mem::take(&mut self.repeats);
+        let mut tasks: Vec<Task> = repeats
+            .into_iter()
+            .map(|(finding, assignment)| Task::Repeat(Box::new(finding), assignment))
+            .collect();
+        let open = std::mem::take(&mut self.open);
+        tasks.extend(open.into_iter().filter_map(|finding| self.suspect(finding)));
+        if !tasks.is_empty() {
+            return Some((Phase::Confirming, tasks));
+        }
+        if self.idle >= self.settings.patience {
+            return None;
+        }
+        self.idle += 1;
+        Some((Phase::Exploring, self.explore()))
+    }
+
+    fn assignment(&self, detector: &str, schedule: Plan) -> Assignment {
+        let limit = match schedule {
+            Plan::Free => self.settings.limit,
+            _ => self.usual.limit(None, self.settings.limit),
+        };
+        Assignment {
+            detector: detector.to_owned(),
+            schedule,
+            record: None,
+            schedule_out: None,
+            limit,
+        }
+    }
+
+    fn observe(&self) -> Vec<Task> {
+        let free = |detector: &str| self.assignment(detector, Plan::Free);
+        let mut tasks = vec![Task::Usual(free("none")); 3];
+        for detector in ["fasttrack", "fasttrack", "acculock", "hybrid"] {
+            tasks.push(Task::Explore(free(detector)));
+        }
+        for finding in &self.earlier {
+            let plan = finding.schedule.as_ref().and_then(|text| text.parse().ok());
+            if let Some(plan) = plan {
+                let again = self.assignment("none", plan);
+                tasks.push(Task::Repeat(Box::new(finding.clone()), again));
+            }
+        }
+        tasks
+    }
+
+    fn suspect(&self, finding: Finding) -> Option<Task> {
+        Some(Task::Confirm(Box::new(Suspect {
+            pair: places::of(&finding)?,
+            finding: Some(finding),
+            seed: self.settings.seed,
+            attempts: self.settings.attempts,
+            harm_seeds: self.settings.attempts.min(8),
+            limit: self.settings.limit,
+        })))
+    }
+
+    fn explore(&mut self) -> Vec<Task> {
+        let first = self.explored;
+        self.explored += self.settings.explorers;
+        let settings = &self.settings;
+        let task = |number: u64| {
+            let seed = settings.seed.wrapping_add(number);
+            let drfinder = Plan::DrFinder {
+                seed,
+                collecting: Collecting {
+                    relations: Some(settings.relations.display().to_string()),
+                    ..Collecting::default()
+                },
+            };
+            let pct = Plan::Pct {
+                seed,
+                depth: 3,
+                length: None,
+            };
+            let (detector, plan) = match number % 4 {
+                0 => ("fasttrack", drfinder),
+                1 => ("fasttrack", Plan::Random { seed }),
+                2 => ("fasttrack", pct),
+                _ => ("hybrid", Plan::Random { seed }),
+            };
+            // What DrFinder does depends on what it has learned by then.
+            let schedule_out = match plan {
+                Plan::DrFinder { .. } => Some(settings.schedules.join(format!("{seed}.schedule"))),
+                _ => None,
+            };
+            Task::Explore(Assignment {
+                schedule_out,
+                ..self.assignment(detector, plan)
+            })
+        };
+        (first..self.explored).map(task).collect()
+    }
+
+    /// Looks at what came of a task.
+    pub fn learn(&mut self, task: &Task, result: Result) {
+        match (task, result) {
+            (Task::Usual(_), Result::Executed(execution)) => {
+                self.runs += 1;
+                if execution.ending != Ending::Code(0) && !self.ailing.contains(&execution.ending) {
+                    self.ailing.push(execution.ending);
+                }
+                self.usual.add(&execution);
+            }
+            (Task::Explore(assignment), Result::Executed(execution)) => {
+                self.runs += 1;
+                self.look_at(assignment, *execution);
+            }
+            (Task::Repeat(finding, assignment), Result::Executed(execution)) => {
+                self.runs += 1;
+                if self.happened_again(finding, &execution) {
+                    let mut finding = (**finding).clone();
+                    finding.status = Status::Confirmed;
+                    finding.schedule = Some(assignment.schedule.to_string());
+                    if finding.kind == Kind::Race {
+                        self.mark_tried(&finding);
+                    }
+                    self.add(finding);
+                }
+            }
+            (Task::Confirm(suspect), Result::Tried(outcome)) => self.settle(suspect, outcome),
+            _ => {}
+        }
+    }
+
+    fn look_at(&mut self, assignment: &Assignment, execution: Execution) {
+        self.schedules.extend(assignment.schedule_out.clone());
+        let harm = match assignment.schedule {
+            Plan::Free => None,
+            _ => self.usual.judge(&execution),
+        };
+        for mut finding in execution.findings {
+            finding.first_run = self.runs;
+            match finding.kind {
+                Kind::Race if self.mark_tried(&finding) => {
+                    self.idle = 0;
+                    self.open.push(finding.clone());
+                    self.add(finding);
+                }
+                Kind::Race => {}
+                Kind::Deadlock if finding.harm.is_some() => {
+                    if let Some(harm) = &mut finding.harm {
+                        harm.run = self.runs;
+                    }
+                    let is_new = self.add(finding.clone());
+                    if is_new && assignment.schedule != Plan::Free {
+                        self.idle = 0;
+                        self.repeats.push((finding, again(assignment)));
+                    }
+                }
+                _ => _ = self.add(finding),
+            }
+        }
+        // What happened comes before what might.
+        self.open
+            .sort_by_key(|finding| std::cmp::Reverse(finding.status));
+        if let Some(harm) = harm.filter(|harm| harm.kind != "deadlock")
+            && !self.is_explained(&harm)
+        {
+            let failure = failure(harm, assignment, self.runs);
+            let known = |other: &Finding| other.identity() == failure.identity();
+            let chances = self.failures.entry(failure.identity()).or_default();
+            if !self.findings.iter().any(known) && *chances < FAILURE_CHANCES {
+                *chances += 1;
+                self.idle = 0;
+                self.repeats.push((failure, again(assignment)));
+            }
+        }
+    }
+
+    /// Whether something that was confirmed does that.
+    fn is_explained(&self, harm: &Harm) -> bool {
+        let same = |other: &Harm| (&other.kind, &other.detail) == (&harm.kind, &harm.detail);
+        let harms = |finding: &Finding| {
+            finding.kind != Kind::Failure && finding.harm.iter().chain(&finding.harms).any(same)
+        };
+        self.findings.iter().any(harms)
+    }
+
+    fn happened_again(&self, finding: &Finding, execution: &Execution) -> bool {
+        let harm = self.usual.judge(execution);
+        match (&finding.kind, &finding.harm) {
+            (Kind::Failure | Kind::Deadlock, Some(wanted)) => {
+                harm.is_some_and(|harm| harm.kind == wanted.kind)
+            }
+            _ => {
+                let is_it = |other: &Finding| other.identity() == finding.identity();
+                execution.findings.iter().any(is_it)
+            }
+        }
+    }
+
+    fn settle(&mut self, suspect: &Suspect, outcome: Outcome) {
+        self.runs += outcome.runs;
+        let suspected = suspect.finding.as_ref();
+        let identity = suspected.map(Finding::identity);
+        let at = self
+            .findings
+            .iter()
+            .position(|f| Some(f.identity()) == identity);
+        let known = at.map(|at| self.findings.remove(at));
+        if outcome.seed.is_none() {
+            // What was seen was seen.
+            let mut finding = outcome.findings.into_iter().next().unwrap_or_default();
+            if let Some(known) = known {
+                finding.status = match known.status {
+                    Status::Observed => Status::Observed,
+                    _ => Status::Unreproduced,
+                };
+                finding.first_run = known.first_run;
+            }
+            _ = self.add(finding);
+            return;
+        }
+        for mut finding in outcome.findings {
+            if let Some(known) = &known {
+                finding.first_run = known.first_run;
+            }
+            self.mark_tried(&finding);
+            _ = self.add(finding);
+        }
+        let explained: Vec<Harm> = self
+            .findings
+            .iter()
+            .filter_map(|f| f.harm.clone())
+            .collect();
+        let harmless = |finding: &Finding| {
+            finding.kind != Kind::Failure
+                || !finding.harm.as_ref().is_some_and(|harm| {
+                    let same =
+                        |other: &&Harm| (&other.kind, &other.detail) == (&harm.kind, &harm.detail);
+                    explained.iter().filter(same).count() > 1
+                })
+        };
+        self.findings.retain(harmless);
+    }
+
+    /// Notes that the pair of a race is being looked after; false if it was.
+    fn mark_tried(&mut self, finding: &Finding) -> bool {
+        let Some(Places { first, second }) = places::of(finding) else {
+            return true;
+        };
+        let mut pair = [first, second];
+        pair.sort_unstable();
+        let [first, second] = pair;
+        self.tried.insert((first, second))
+    }
+
+    /// Adds a finding; false if it was known, and has perhaps become more certain.
+    fn add(&mut self, finding: Finding) -> bool {
+        let known = |other: &&mut Finding| other.identity() == finding.identity();
+        match self.findings.iter_mut().find(known) {
+            Some(known) if says_more(&finding, known) => {
+                let first_run = known.first_run;
+                let old = std::mem::replace(known, finding);
+                findings::join(known, old);
+                known.first_run = first_run;
+                false
+            }
+            Some(known) => {
+                findings::join(known, finding);
+                false
+            }
+            None => {
+                self.findings.push(finding);
+                true
+            }
+        }
+    }
+
+    /// What is known by now: by harm, then certainty.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut findings = self.findings.clone();
+        findings.retain(|finding| !has_happened(finding, &self.findings));
+        findings.sort_by_key(|finding| {
+            let harm = finding.harm.as_ref().map_or(usize::MAX, crate::harm::rank);
+            (harm, std::cmp::Reverse(finding.status), finding.first_run)
+        });
+        findings::number(&mut findings);
+        findings
+    }
+
+    /// How many executions there were.
+    pub fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// How many suspects are not settled.
+    pub fn open(&self) -> usize {
+        self.open.len() + self.repeats.len()
+    }
+
+    /// How many exploring executions there were, in earlier hunts as well.
+    pub fn explored(&self) -> u64 {
+        self.explored
+    }
+
+    /// The schedules that were written.
+    pub fn schedules(&self) -> &[PathBuf] {
+        &self.schedules
+    }
+
+    /// How the program ends badly by itself.
+    pub fn ailing(&self) -> &[Ending] {
+        &self.ailing
+    }
+
+    /// What the program does by itself.
+    pub fn usual(&self) -> &Usual {
+        &self.usual
+    }
+}
+
+/// What fails in some executions of a schedule only is not worth more.
+const FAILURE_CHANCES: u32 = 3;
+
+/// Whether a finding is more certain or worse than what is known of it.
+fn says_more(finding: &Finding, known: &Finding) -> bool {
+    let certainty = finding.status.cmp(&known.status);
+    let worse = finding.harm.is_some() && known.harm.is_none();
+    certainty.is_gt() || certainty.is_eq() && worse
+}
+
+/// Whether a deadlock that could be is among those that were made to happen.
+fn has_happened(finding: &Finding, findings: &[Finding]) -> bool {
+    let sites = |finding: &Finding| -> BTreeSet<String> {
+        finding.accesses.iter().map(|a| a.site.clone()).collect()
+    };
+    let shows = |other: &Finding| {
+        other.kind == Kind::Deadlock
+            && other.status == Status::Confirmed
+            && sites(finding).is_subset(&sites(other))
+    };
+    finding.kind == Kind::Deadlock && finding.harm.is_none() && findings.iter().any(shows)
+}
+
+/// What does the same again: a seed, or else the schedule itself.
+fn again(assignment: &Assignment) -> Assignment {
+    let schedule = match &assignment.schedule_out {
+        Some(file) => Plan::Replay {
+            file: file.display().to_string(),
+        },
+        None => assignment.schedule.clone(),
+    };
+    Assignment {
+        detector: "none".to_owned(),
+        schedule,
+        schedule_out: None,
+        ..assignment.clone()
+    }
+}
+
+/// The program came to grief under a schedule, and nobody knows why.
+fn failure(harm: Harm, assignment: &Assignment, run: u64) -> Finding {
+    let technique = assignment.schedule.name().to_owned();
+    Finding {
+        kind: Kind::Failure,
+        detail: Some(harm.kind.clone()),
+        status: Status::Observed,
+        location: Location {
+            what: "program".to_owned(),
+            name: harm.detail.clone(),
+            ..Location::default()
+        },
+        locations: 1,
+        found_by: vec![technique.clone()],
+        reasons: vec![Explanation {
+            by: technique,
+            because: "no execution by itself has ended so; this order of its threads does it"
+                .to_owned(),
+        }],
+        harm: Some(Harm {
+            run,
+            schedule: Some(again(assignment).schedule.to_string()),
+            ..harm
+        }),
+        first_run: run,
+        ..Finding::default()
+    }
+}
+
+/// Does a task.
+pub fn perform(
+    program: &mut dyn crate::Executor,
+    task: &Task,
+) -> std::result::Result<Result, crate::execution::Error> {
+    let result = match task {
+        Task::Usual(assignment) | Task::Explore(assignment) | Task::Repeat(_, assignment) => {
+            program
+                .execute(assignment)
+                .map(|execution| Result::Executed(Box::new(execution)))
+        }
+        Task::Confirm(suspect) => {
+            confirm::confirm(program, suspect, &mut |_| {}).map(Result::Tried)
+        }
+    };
+    match result {
+        Err(crate::execution::Error::Stopped) => Ok(Result::Dropped),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use racehound_report::finding::Access;
+
+    use super::*;
+    use crate::execution::Text;
+
+    fn settings() -> Settings {
+        Settings {
+            seed: 1,
+            limit: Duration::from_secs(10),
+            attempts: 5,
+            explorers: 4,
+            patience: 2,
+            relations: "relations".into(),
+            schedules: "schedules".into(),
+        }
+    }
+
+    fn race(lines: [u32; 2], status: Status) -> Finding {
+        let access = |line: u32| Access {
+            file: Some("a.c".into()),
+            line: Some(line),
+            site: format!("a.c:{line}"),
+            ..Access::default()
+        };
+        Finding {
+            status,
+            accesses: lines.map(access).to_vec(),
+            found_by: vec!["hybrid".into()],
+            ..Finding::default()
+        }
+    }
+
+    fn executed(ending: Ending, findings: Vec<Finding>) -> Result {
+        Result::Executed(Box::new(Execution {
+            ending,
+            findings,
+            scheduled: None,
+            output: Text::default(),
+            complaints: Text::default(),
+            elapsed: Duration::from_millis(1),
+        }))
+    }
+
+    fn well() -> Result {
+        executed(Ending::Code(0), Vec::new())
+    }
+
+    fn confirmed(suspect: &Suspect, harm: Option<Harm>) -> Result {
+        let mut finding = suspect.finding.clone().unwrap();
+        finding.status = Status::Confirmed;
+        finding.harm = harm;
+        Result::Tried(Outcome {
+            findings: vec![finding],
+            seed: Some(1),
+            runs: 4,
+            unvisited: Vec::new(),
+            varies: false,
+        })
+    }
+
+    /// Goes through a hunt; what came of each task is for `act` to say.
+    fn hunted(mut act: impl FnMut(&Task) -> Result) -> (Course, Vec<Phase>) {
+        let mut course = Course::new(settings(), Vec::new(), 0);
+        let mut phases = Vec::new();
+        while let Some((phase, tasks)) = course.round() {
+            assert!(phases.len() < 50, "the hunt does not end");
+            phases.push(phase);
+            for task in &tasks {
+                let result = act(task);
+                course.learn(task, result);
+            }
+        }
+        (course, phases)
+    }
+
+    #[test]
+    fn a_hunt_ends_when_nothing_turns_up() {
+        let (course, phases) = hunted(|_| well());
+        assert_eq!(
+            phases,
+            [Phase::Observing, Phase::Exploring, Phase::Exploring]
+        );
+        assert!(course.findings().is_empty());
+        assert_eq!(course.runs(), 3 + 4 + 2 * 4);
+    }
+
+    #[test]
+    fn each_suspect_is_tried_once_and_what_is_new_keeps_the_hunt_going() {
+        let mut tried = Vec::new();
+        let (course, phases) = hunted(|task| match task {
+            Task::Explore(assignment) => match &assignment.schedule {
+                Plan::Free => executed(Ending::Code(0), vec![race([1, 2], Status::Predicted)]),
+                _ => executed(Ending::Code(0), vec![race([4, 3], Status::Observed)]),
+            },
+            Task::Confirm(suspect) => {
+                tried.push(suspect.pair.to_string());
+                confirmed(suspect, None)
+            }
+            _ => well(),
+        });
+        assert_eq!(tried, ["a.c:1,a.c:2", "a.c:4,a.c:3"]);
+        let statuses: Vec<_> = course.findings().iter().map(|f| f.status).collect();
+        assert_eq!(statuses, [Status::Confirmed; 2]);
+        use Phase::{Confirming, Exploring, Observing};
+        let expected = [
+            Observing, Confirming, Exploring, Confirming, Exploring, Exploring,
+        ];
+        assert_eq!(phases, expected);
+    }
+
+    #[test]
+    fn what_was_seen_stays_seen_though_it_does_not_meet() {
+        let (course, _) = hunted(|task| match task {
+            Task::Explore(_) => executed(
+                Ending::Code(0),
+                vec![
+                    race([1, 2], Status::Observed),
+                    race([1, 3], Status::Predicted),
+                ],
+            ),
+            Task::Confirm(suspect) => Result::Tried(Outcome {
+                findings: vec![Finding {
+                    status: Status::Unreproduced,
+                    ..suspect.finding.clone().unwrap()
+                }],
+                seed: None,
+                runs: 8,
+                unvisited: Vec::new(),
+                varies: false,
+            }),
+            _ => well(),
+        });
+        let statuses: Vec<_> = course.findings().iter().map(|f| f.status).collect();
+        assert_eq!(statuses, [Status::Observed, Status::Unreproduced]);
+    }
+
+    #[test]
+    fn a_failure_counts_if_its_schedule_repeats_it() {
+        for repeats in [true, false] {
+            let (course, _) = hunted(|task| match task {
+                Task::Explore(Assignment {
+                    schedule: Plan::DrFinder { .. },
+                    ..
+                }) => executed(Ending::Signal(11), Vec::new()),
+                Task::Repeat(_, assignment) => {
+                    let plan = assignment.schedule.to_string();
+                    assert!(plan.starts_with("replay:file=schedules/"), "{plan}");
+                    match repeats {
+                        true => executed(Ending::Signal(11), Vec::new()),
+                        false => well(),
+                    }
+                }
+                _ => well(),
+            });
+            let kinds: Vec<_> = course
+                .findings()
+                .iter()
+                .map(|f| (f.kind.clone(), f.status))
+                .collect();
+            match repeats {
+                true => assert_eq!(kinds, [(Kind::Failure, Status::Confirmed)]),
+                false => assert!(kinds.is_empty()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_failure_that_a_race_explains_is_not_told_twice() {
+        let crash = Harm {
+            kind: "crash".into(),
+            detail: "SIGSEGV".into(),
+            ..Harm::default()
+        };
+        let (course, _) = hunted(|task| match task {
+            Task::Explore(assignment) if assignment.schedule != Plan::Free => {
+                executed(Ending::Signal(11), vec![race([1, 2], Status::Observed)])
+            }
+            Task::Repeat(..) => executed(Ending::Signal(11), Vec::new()),
+            Task::Confirm(suspect) => confirmed(suspect, Some(crash.clone())),
+            _ => well(),
+        });
+        let kinds: Vec<_> = course.findings().iter().map(|f| f.kind.clone()).collect();
+        assert_eq!(kinds, [Kind::Race]);
+    }
+
+    #[test]
+    fn what_was_found_before_is_tried_again() {
+        let earlier = Finding {
+            schedule: Some("random:seed=7".into()),
+            ..race([1, 2], Status::Confirmed)
+        };
+        for (found, status) in [(true, Some(Status::Confirmed)), (false, None)] {
+            let mut course = Course::new(settings(), vec![earlier.clone()], 0);
+            let (_, tasks) = course.round().unwrap();
+            for task in &tasks {
+                let result = match task {
+                    Task::Repeat(finding, _) if found => {
+                        executed(Ending::Code(0), vec![(**finding).clone()])
+                    }
+                    _ => well(),
+                };
+                course.learn(task, result);
+            }
+            assert_eq!(course.findings().first().map(|f| f.status), status);
+        }
+    }
+}
