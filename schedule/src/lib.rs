@@ -13,6 +13,7 @@
 //! | [`Pct`] | the thread of the highest priority, which changes now and then |
 //! | [`RaceFuzzer`] | anybody at random, but two suspects wait for each other |
 //! | [`Replay`] | who went the last time |
+//! | [`Follow`] | who has to, for a predicted anomaly to happen |
 //! | [`Parallel`] | whoever would on a machine of many cores, for models |
 //!
 //! Two ways to run a program need no strategy. *Free* is the operating system's
@@ -46,7 +47,9 @@
 
 mod choice;
 mod contest;
+mod cursor;
 mod fingerprint;
+mod follow;
 mod naming;
 mod parallel;
 mod pct;
@@ -62,6 +65,7 @@ mod strategy;
 pub use choice::Choice;
 pub use contest::{ConTest, Delay, Noise};
 pub use fingerprint::Fingerprint;
+pub use follow::{Fate, Follow, is_landmark};
 pub use naming::Naming;
 pub use parallel::Parallel;
 pub use pct::Pct;
@@ -70,7 +74,7 @@ pub use racefuzzer::{Meeting, Pair, RaceFuzzer, Resolution};
 pub use random::Random;
 pub use recording::Recording;
 pub use replay::{Divergence, Replay, Turn};
-pub use schedule::{Move, Point, Points, Schedule, ScheduleError};
+pub use schedule::{Anomaly, Mark, Move, Point, Points, Schedule, ScheduleError};
 pub use sequential::Sequential;
 pub use strategy::{Pending, Strategy};
 
