@@ -4,6 +4,7 @@
 mod args;
 mod attend;
 mod commands;
+mod confirm;
 mod error;
 mod findings;
 mod input;
@@ -11,6 +12,7 @@ mod instrumentation;
 mod journal;
 mod output;
 mod plan;
+mod predictions;
 mod progress;
 mod verdict;
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
     plus_plus::link();
     let result = match Args::parse().command {
         Command::Analyze(args) => commands::analyze::run(&args),
+        Command::Predict(args) => commands::predict::run(&args),
         Command::Trace(TraceCommand::Convert(args)) => commands::convert::run(&args),
         Command::Trace(TraceCommand::Stat(args)) => commands::stat::run(&args),
         Command::Trace(TraceCommand::Gen(args)) => commands::generate::run(&args),

@@ -44,9 +44,15 @@ pub(crate) fn closing(report: &Report, failing: usize, code: u8) -> String {
         findings.filter(|f| f.status == status).count()
     };
     let (observed, predicted) = (count(Status::Observed), count(Status::Predicted));
+    let rare = [Status::Confirmed, Status::Unreproduced];
+    let rare: String = rare
+        .into_iter()
+        .filter(|status| count(*status) > 0)
+        .map(|status| format!(", {} {}", count(status), status.name()))
+        .collect();
     let meaning = match failing {
         0 => "nothing at the --fail-on level".to_owned(),
         n => format!("{n} at the --fail-on level"),
     };
-    format!("{observed} observed, {predicted} predicted; exit code {code}: {meaning}\n")
+    format!("{observed} observed, {predicted} predicted{rare}; exit code {code}: {meaning}\n")
 }

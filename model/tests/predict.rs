@@ -244,7 +244,7 @@ fn nothing_is_confirmed_that_cannot_happen() {
         ..Limits::default()
     };
     let (mut confirmed, mut unreproduced) = (0, 0);
-    for (program, seed) in programs(1_500).zip(0..) {
+    for (program, seed) in programs(1_000).zip(0..) {
         let Ok(truth) = explore(&program, &limits) else {
             continue;
         };
@@ -273,7 +273,7 @@ fn nothing_is_confirmed_that_cannot_happen() {
             );
         }
     }
-    assert!(confirmed > 3_000, "{confirmed}, {unreproduced} not");
+    assert!(confirmed > 2_000, "{confirmed}, {unreproduced} not");
     // Most of what is not is in another branch.
     assert!(
         unreproduced * 5 < confirmed,
@@ -454,11 +454,15 @@ fn figure_5_without_the_order_has_the_papers_schedule() {
 fn openjms_jigsaw_and_stringbuffer_fail_as_predicted() {
     let all = [
         (PECAN_OPENJMS, vec!["race: 1 2"], "ResourceException"),
-        (PECAN_JIGSAW, vec!["atomicity-r-w-r: 1 3.2 2.1"], "size > 0"),
+        (
+            PECAN_JIGSAW,
+            vec!["atomicity-r-w-r: 1 3.2 2.1"],
+            "assert size > 0",
+        ),
         (
             PECAN_STRINGBUFFER,
-            vec!["atomicity-r-w-r: 1 3 2"],
-            "len <= count",
+            vec!["atomicity-r-w-r: 1 3 2.1"],
+            "assert len <= count",
         ),
     ];
     for (text, expected, failure) in all {

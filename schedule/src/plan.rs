@@ -24,6 +24,7 @@
 //! | `contest` | `seed=0`, `percent=10`, `longest=1000` microseconds |
 //! | `racefuzzer` | `seed=0`, `pair=PLACE,PLACE` once or more, `first=random`, `1` or `2`, `patience=100000` |
 //! | `replay` | `file=PATH` |
+//! | `follow` | `file=PATH`, and `verdict=PATH` to write down what became of it |
 //!
 //! A place of a pair is whatever the host can find sites by, such as
 //! `bank.c:12` or `bank+0x11d0`; several that are one statement are joined by
@@ -76,6 +77,13 @@ pub enum Plan {
         /// Its path.
         file: String,
     },
+    /// [`Follow`](crate::Follow) a schedule in a file to its anomaly.
+    Follow {
+        /// Its path.
+        file: String,
+        /// Where to write what became of the anomaly.
+        verdict: Option<String>,
+    },
 }
 
 /// Two statements, each by the names of all its places.
@@ -113,11 +121,11 @@ pub enum PlanError {
     NoPair,
     #[error("`pair={0}`: expected two places, such as pair=bank.c:12,bank.c:30")]
     HalfAPair(String),
-    #[error("replay needs a schedule, such as file=run.schedule")]
-    NoFile,
+    #[error("{0} needs a schedule, such as file=run.schedule")]
+    NoFile(&'static str),
 }
 
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "free",
     "sequential",
     "random",
@@ -125,6 +133,7 @@ const NAMES: [&str; 7] = [
     "contest",
     "racefuzzer",
     "replay",
+    "follow",
 ];
 
 fn known(keys: &[&str]) -> String {
@@ -145,17 +154,20 @@ impl Plan {
             Self::ConTest(_) => "contest",
             Self::RaceFuzzer { .. } => "racefuzzer",
             Self::Replay { .. } => "replay",
+            Self::Follow { .. } => "follow",
         }
     }
 
     /// The strategy, given which sites a place has. `None` where nobody
-    /// decides, and for a replay, whose file is for the host to read.
+    /// decides, and where there is a file, which is for the host to read.
     pub fn strategy(
         &self,
         mut sites: impl FnMut(&str) -> Vec<SiteId>,
     ) -> Option<Box<dyn Strategy + Send>> {
         Some(match self {
-            Self::Free | Self::ConTest(_) | Self::Replay { .. } => return None,
+            Self::Free | Self::ConTest(_) | Self::Replay { .. } | Self::Follow { .. } => {
+                return None;
+            }
             Self::Sequential => Box::new(Sequential::new()),
             Self::Random { seed } => Box::new(Random::new(*seed)),
             Self::Pct {
@@ -219,6 +231,13 @@ impl fmt::Display for Plan {
                 }
             }
             Self::Replay { file } => write!(f, ":file={}", escaped(file)),
+            Self::Follow { file, verdict } => {
+                write!(f, ":file={}", escaped(file))?;
+                match verdict {
+                    Some(verdict) => write!(f, ",verdict={}", escaped(verdict)),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }
@@ -259,8 +278,12 @@ impl FromStr for Plan {
                 resolution: settings.resolution()?,
                 patience: settings.number("patience", 1..=u64::MAX, RaceFuzzer::PATIENCE)?,
             },
-            _ => Self::Replay {
-                file: settings.file()?,
+            "replay" => Self::Replay {
+                file: settings.file("replay")?,
+            },
+            _ => Self::Follow {
+                file: settings.file("follow")?,
+                verdict: settings.take("verdict").map(|file| unescaped(&file)),
             },
         };
         settings.nothing_left(name)?;
@@ -368,10 +391,10 @@ impl Settings {
         }
     }
 
-    fn file(&mut self) -> Result<String, PlanError> {
+    fn file(&mut self, plan: &'static str) -> Result<String, PlanError> {
         let file = self.take("file").map(|file| unescaped(&file));
         file.filter(|file| !file.is_empty())
-            .ok_or(PlanError::NoFile)
+            .ok_or(PlanError::NoFile(plan))
     }
 
     fn nothing_left(self, plan: &'static str) -> Result<(), PlanError> {
@@ -455,6 +478,7 @@ mod tests {
                 "racefuzzer:seed=0,pair=a.c:1,b.c:2,pair=c|d,e,first=2,patience=9",
             ),
             ("replay:file=C:\\\\a\\,b", "replay:file=C:\\\\a\\,b"),
+            ("follow:verdict=v,file=f", "follow:file=f,verdict=v"),
         ] {
             assert_eq!(text.parse::<Plan>().unwrap().to_string(), full);
         }
@@ -466,7 +490,7 @@ mod tests {
             (
                 "randm:seed=1",
                 "no strategy is called \"randm\"; there are free, sequential, random, pct, \
-                 contest, racefuzzer, replay",
+                 contest, racefuzzer, replay, follow",
             ),
             ("free:seed=1", "free has no setting `seed`; it has none"),
             ("random:sed=1", "random has no setting `sed`; it has seed"),
@@ -516,7 +540,7 @@ mod tests {
     #[test]
     fn a_plan_makes_the_strategy_it_describes() {
         let site = |place: &str| place.parse().map(SiteId).into_iter().collect();
-        for name in ["free", "contest", "replay:file=f"] {
+        for name in ["free", "contest", "replay:file=f", "follow:file=f"] {
             assert!(name.parse::<Plan>().unwrap().strategy(site).is_none());
         }
         let plan: Plan = "racefuzzer:seed=1,pair=1|5,2,first=2".parse().unwrap();
@@ -573,6 +597,8 @@ mod tests {
                 }
             ),
             "[ -~é]{1,12}".prop_map(|file| Plan::Replay { file }),
+            ("[ -~é]{1,12}", proptest::option::of("[ -~é]{0,12}"))
+                .prop_map(|(file, verdict)| Plan::Follow { file, verdict }),
         ]
     }
 
@@ -583,7 +609,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_much(text in "(random|pct|contest|racefuzzer|replay)?:?[a-z=,|\\\\:0-9é]{0,30}") {
+        fn no_text_is_too_much(text in "(random|pct|contest|racefuzzer|replay|follow)?:?[a-z=,|\\\\:0-9é]{0,30}") {
             if let Ok(plan) = text.parse::<Plan>() {
                 prop_assert_eq!(plan.to_string().parse::<Plan>(), Ok(plan));
             }

@@ -4,5 +4,6 @@ pub(crate) mod analyze;
 pub(crate) mod convert;
 pub(crate) mod generate;
 pub(crate) mod model;
+pub(crate) mod predict;
 pub(crate) mod run;
 pub(crate) mod stat;

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Error> {
         ));
     }
     let plan = plan::of(args)?;
-    let (path, mut command) = command(args)?;
+    let (path, mut command) = command(&args.program)?;
     if plan.is_some() {
         attend::fix_addresses(&mut command);
     }
@@ -52,11 +52,11 @@ pub(crate) fn run(args: &Run) -> Result<u8, Error> {
 }
 
 /// Where the runtime finds its options.
-const OPTIONS: &str = "RACEHOUND_OPTIONS";
+pub(crate) const OPTIONS: &str = "RACEHOUND_OPTIONS";
 
 /// The program's file, and the command that runs it.
-fn command(args: &Run) -> Result<(PathBuf, Command), Error> {
-    let (name, arguments) = args.program.split_first().expect("clap requires one");
+pub(crate) fn command(program: &[OsString]) -> Result<(PathBuf, Command), Error> {
+    let (name, arguments) = program.split_first().expect("clap requires one");
     let path = find(name)?;
     let mut command = Command::new(&path);
     command.arg0(name).args(arguments);

@@ -35,7 +35,7 @@ pub(crate) mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use racehound_schedule::{Plan, Replay, Schedule};
+use racehound_schedule::{Fate, Follow, Plan, Replay, Schedule};
 
 use crate::interpose::Errno;
 use crate::options;
@@ -67,7 +67,13 @@ pub(crate) fn start() {
     }
     let chooser = match (plan, plan.strategy(|place| vec![sites::watch(place)])) {
         (_, Some(oracle)) => Chooser::Oracle(oracle),
-        (Plan::Replay { file }, None) => Chooser::Replay(Box::new(replay(file))),
+        (Plan::Replay { file }, None) => {
+            Chooser::Replay(Box::new(Replay::new(schedule(file), sites::Names)))
+        }
+        (Plan::Follow { file, .. }, None) => {
+            let follow = Follow::new(schedule(file), sites::TraceNames);
+            Chooser::Follow(Box::new(follow))
+        }
         (_, None) => return,
     };
     let mut roster = Roster::new(chooser, !options.schedule_file.is_empty());
@@ -81,7 +87,8 @@ pub(crate) fn start() {
     monitor::start();
 }
 
-fn replay(file: &str) -> Replay<sites::Names> {
+/// The schedule in a file. What it watches is watched from now on.
+fn schedule(file: &str) -> Schedule {
     let schedule = match std::fs::read_to_string(file) {
         Ok(text) => text.parse::<Schedule>().map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
@@ -91,9 +98,27 @@ fn replay(file: &str) -> Replay<sites::Names> {
             for name in &schedule.watched {
                 sites::watch(name);
             }
-            Replay::new(schedule, sites::Names)
+            schedule
         }
         Err(error) => crate::fatal(&format!("{file}: {error}")),
+    }
+}
+
+/// It is known what becomes of the anomaly that is followed: writes it down before
+/// anything else happens. If it cannot happen any more, the execution is over.
+fn note_fate(fate: &Fate) {
+    let plan = options::get().plan.as_ref();
+    if let Some(Plan::Follow {
+        verdict: Some(file),
+        ..
+    }) = plan
+    {
+        // Who asked finds nothing, and knows that something went wrong.
+        let _ = std::fs::write(file, fate.to_string());
+        if *fate != Fate::Confirmed {
+            // SAFETY: ends the process, as is.
+            unsafe { libc::_exit(0) };
+        }
     }
 }
 
@@ -235,7 +260,7 @@ pub(crate) fn conclude() -> Option<String> {
         return None;
     }
     let options = options::get();
-    let (choices, fingerprint, steps, divergence) = {
+    let (choices, fingerprint, steps, divergence, fate, news) = {
         let mut roster = roster();
         let choices = roster.choices.take();
         (
@@ -243,8 +268,13 @@ pub(crate) fn conclude() -> Option<String> {
             roster.fingerprint,
             roster.steps,
             roster.divergence(),
+            roster.fate(),
+            roster.news.take(),
         )
     };
+    if let Some(fate) = news {
+        note_fate(&fate);
+    }
     let plan = options.plan.as_ref()?;
     let mut text = format!("racehound: schedule {plan}: {steps} steps, hash {fingerprint}\n");
     for place in sites::never_accessed() {
@@ -252,6 +282,9 @@ pub(crate) fn conclude() -> Option<String> {
     }
     if let Some(divergence) = divergence {
         text += &format!("racehound: the execution left the schedule at {divergence}\n");
+    }
+    if let Some((anomaly, fate)) = fate {
+        text += &format!("racehound: {anomaly}: {fate}\n");
     }
     if let Some(choices) = choices {
         let mut schedule = Schedule::of(&choices, &sites::Names);

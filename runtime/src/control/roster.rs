@@ -11,13 +11,13 @@
 
 use std::ffi::c_int;
 
-use racehound_schedule::{Choice, Fingerprint, Meeting, Pending, Replay, Strategy};
+use racehound_schedule::{Choice, Fate, Fingerprint, Follow, Meeting, Pending, Replay, Strategy};
 use racehound_trace::{Event, Mode, Op, SiteId, SyncId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::baton::Baton;
 use super::clock::{Clock, Moment};
-use super::sites::Names;
+use super::sites::{Names, TraceNames};
 use crate::context::Context;
 
 /// What must be the case before a thread can go on.
@@ -159,6 +159,8 @@ pub(crate) struct Roster {
     /// Meetings that nobody was told of yet.
     pub(super) met: Vec<Met>,
     seen_meetings: usize,
+    /// What becomes of an anomaly that is followed, once it is known.
+    pub(super) news: Option<Fate>,
     pub(super) clock: Clock,
     locks: FxHashMap<usize, Holders>,
     barriers: FxHashMap<usize, Barrier>,
@@ -182,6 +184,7 @@ pub(crate) struct Roster {
 pub(super) enum Chooser {
     Oracle(Box<dyn Strategy + Send>),
     Replay(Box<Replay<Names>>),
+    Follow(Box<Follow<TraceNames>>),
 }
 
 impl Chooser {
@@ -189,6 +192,7 @@ impl Chooser {
         match self {
             Self::Oracle(oracle) => oracle,
             Self::Replay(replay) => &mut **replay,
+            Self::Follow(follow) => &mut **follow,
         }
     }
 }
@@ -221,6 +225,7 @@ impl Roster {
             choices: keep_choices.then(Vec::new),
             met: Vec::new(),
             seen_meetings: 0,
+            news: None,
             clock: Clock::new(),
             locks: FxHashMap::default(),
             barriers: FxHashMap::default(),
@@ -380,9 +385,13 @@ impl Roster {
                     });
                 }
             }
+            if self.hurry(&enabled) {
+                self.enabled = enabled;
+                continue;
+            }
             let picked = match enabled.len() {
                 0 => None,
-                _ => Some(enabled[self.chooser.strategy().pick(&enabled)]),
+                _ => Some(self.pick(&enabled)),
             };
             self.enabled = enabled;
             let Some(Pending { thread, site, op }) = picked else {
@@ -420,6 +429,35 @@ impl Roster {
         }
     }
 
+    fn pick(&mut self, enabled: &[Pending]) -> Pending {
+        let is_open = |chooser: &Chooser| matches!(chooser, Chooser::Follow(f) if *f.fate() == Fate::Unfinished);
+        let was_open = is_open(&self.chooser);
+        let picked = enabled[self.chooser.strategy().pick(enabled)];
+        if was_open && let Some((_, fate)) = self.fate() {
+            self.news = Some(fate).filter(|fate| *fate != Fate::Unfinished);
+        }
+        picked
+    }
+
+    /// If the strategy does not go on without a thread that only waits for time to
+    /// pass, it has passed.
+    fn hurry(&mut self, enabled: &[Pending]) -> bool {
+        let Some(thread) = self.chooser.strategy().awaits() else {
+            return false;
+        };
+        if enabled.iter().any(|pending| pending.thread == thread) {
+            return false;
+        }
+        let member = self.member(thread.0);
+        let waits = member.filter(|m| m.standing == Standing::Waiting && m.want == Want::Time);
+        let Some(moment) = waits.and_then(|member| member.until) else {
+            return false;
+        };
+        self.clock.jump(moment);
+        self.time_out();
+        true
+    }
+
     /// Keeps what the strategy has just brought about, while both are there.
     fn note_meetings(&mut self) {
         let strategy = self.chooser.strategy();
@@ -442,9 +480,19 @@ impl Roster {
     /// The first point at which a replay has left its schedule, in words.
     pub(super) fn divergence(&self) -> Option<String> {
         match &self.chooser {
-            Chooser::Oracle(_) => None,
+            Chooser::Oracle(_) | Chooser::Follow(_) => None,
             Chooser::Replay(replay) => replay.divergence().map(ToString::to_string),
         }
+    }
+
+    /// The name of the anomaly that is followed, and what has become of it.
+    pub(super) fn fate(&self) -> Option<(String, Fate)> {
+        let Chooser::Follow(follow) = &self.chooser else {
+            return None;
+        };
+        let anomaly = follow.schedule().anomaly.as_ref();
+        let name = anomaly.map_or("the schedule", |anomaly| &anomaly.name);
+        Some((name.to_owned(), follow.fate().clone()))
     }
 
     /// A thread waits for others without being blocked.

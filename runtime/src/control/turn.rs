@@ -6,7 +6,7 @@ use racehound_trace::{Op, SiteId, ThreadId};
 use super::baton::Baton;
 use super::clock::{Moment, Until};
 use super::roster::{Next, Roster, Standing, Want};
-use super::{await_end, deadlock, interrupt, is_on, meeting, noise, roster, sites};
+use super::{await_end, deadlock, interrupt, is_on, meeting, noise, note_fate, roster, sites};
 use crate::context::Context;
 use crate::interpose::Errno;
 use crate::thread::{self, Visit};
@@ -162,7 +162,13 @@ impl Turn {
     /// Reports the races that have been brought about.
     fn tell_meetings(&self) {
         let _visit = Visit::begin();
-        let met = std::mem::take(&mut roster().met);
+        let (met, news) = {
+            let mut roster = roster();
+            (std::mem::take(&mut roster.met), roster.news.take())
+        };
+        if let Some(fate) = news {
+            note_fate(&fate);
+        }
         for met in met.iter().filter(|met| met.meeting.pair.is_some()) {
             meeting::report(met);
         }
