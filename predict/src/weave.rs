@@ -48,6 +48,9 @@ use crate::order::Moment;
 /// Steps that are tried and taken back before it is given up.
 const REGRETS: u32 = 2_000;
 
+/// Of longer traces than so many nodes the beginning is not changed.
+const LARGEST: usize = 100_000;
+
 /// Whether a tuple can happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Woven {
@@ -89,6 +92,9 @@ pub(crate) fn weave(index: &Index<'_>, goal: Goal<'_>) -> Woven {
     let mut loom = Loom::new(index, goal, &must, &may);
     let mut woven = loom.run(late);
     if late > 0 && !matches!(woven, Woven::Feasible(_)) {
+        if may.nodes(index) > LARGEST {
+            return Woven::Unknown;
+        }
         loom.regrets = 0;
         woven = loom.run(0);
     }
@@ -189,21 +195,19 @@ impl Limits {
         }
     }
 
+    /// How many nodes there are within the limits.
+    fn nodes(&self, index: &Index<'_>) -> usize {
+        let limits = index.nodes.iter().zip(&self.stops);
+        let within = limits.map(|(nodes, stop)| nodes.partition_point(|n| n.event < *stop));
+        within.sum()
+    }
+
     /// The first event from which on the trace may have to be changed: the
     /// outermost lock around the tuple, or around where somebody stops.
     fn outermost(&self, index: &Index<'_>, goal: Goal<'_>) -> u32 {
         let around = |thread: ThreadId, event: u32| {
-            let nodes = &index.nodes[thread.index()];
-            let count = nodes.partition_point(|n| n.event < event);
-            let held = |n: &&Node| {
-                matches!(n.act, Act::Acquire(..))
-                    && (n.release == NONE || nodes[n.release as usize].event >= event)
-            };
-            // Without locks there is nothing to look for.
-            match count.checked_sub(1).map(|last| nodes[last].context) {
-                None | Some(ContextId::FREE) => None,
-                _ => nodes[..count].iter().find(held).map(|n| n.event),
-            }
+            let open = open_sections(index, thread, event);
+            open.map(|node| node.event).min()
         };
         let events = goal.events.iter();
         let tuple = events.map(|&e| around(thread_of(index, e), e).unwrap_or(e));
@@ -215,17 +219,31 @@ impl Limits {
     }
 }
 
+/// The acquires of what a thread holds before an event.
+fn open_sections<'i>(
+    index: &'i Index<'_>,
+    thread: ThreadId,
+    event: u32,
+) -> impl Iterator<Item = &'i Node> + 'i {
+    let nodes = &index.nodes[thread.index()];
+    let count = nodes.partition_point(|n| n.event < event);
+    let held = match count.checked_sub(1) {
+        Some(last) => index.contexts.locks(nodes[last].context).count(),
+        None => 0,
+    };
+    let is_open = move |n: &&Node| {
+        matches!(n.act, Act::Acquire(..))
+            && (n.release == NONE || nodes[n.release as usize].event >= event)
+    };
+    // The last ones, as many as are held.
+    nodes[..count].iter().rev().filter(is_open).take(held)
+}
+
 /// The last release of what a thread holds before an event.
 fn last_release(index: &Index<'_>, thread: ThreadId, stop: u32) -> Option<u32> {
     let nodes = &index.nodes[thread.index()];
-    let count = nodes.partition_point(|n| n.event < stop);
-    if count == 0 || nodes[count - 1].context == ContextId::FREE {
-        return None;
-    }
-    let open = |n: &&Node| matches!(n.act, Act::Acquire(..)) && n.release != NONE;
-    let releases = nodes[..count].iter().filter(open);
-    let releases = releases.map(|n| nodes[n.release as usize].event);
-    releases.filter(|event| *event >= stop).max()
+    let open = open_sections(index, thread, stop).filter(|n| n.release != NONE);
+    open.map(|n| nodes[n.release as usize].event).max()
 }
 
 /// Who holds a lock.

@@ -3,6 +3,7 @@
 
 mod control;
 mod memory;
+mod predict;
 mod recording;
 mod rust;
 mod survival;

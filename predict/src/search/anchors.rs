@@ -15,7 +15,7 @@ use crate::context::ContextId;
 use crate::index::{Group, Index};
 use crate::pattern::Step;
 
-use super::{Gap, Places, Search, Unit, fits, same_variable, units};
+use super::{Contours, Gap, Places, Search, Unit, fits, same_variable, units};
 
 /// Accesses that fit a unit, wherever they differ in time only.
 #[derive(Debug)]
@@ -41,16 +41,19 @@ struct Bindings {
 }
 
 impl Bindings {
-    fn add(&mut self, index: &Index<'_>, thread: ThreadId, accesses: &[Access]) {
+    fn add(
+        &mut self,
+        index: &Index<'_>,
+        thread: ThreadId,
+        contours: &Contours,
+        accesses: &[Access],
+    ) {
         let groups: Vec<u32> = accesses.iter().map(|(group, _)| *group).collect();
         let events: Vec<u32> = accesses.iter().map(|(_, event)| *event).collect();
-        let mut contexts: Vec<ContextId> = events
-            .windows(2)
-            .flat_map(|pair| index.gaps(thread, pair[0], pair[1]))
-            .map(|gap| gap.context)
-            .collect();
-        contexts.sort_unstable();
-        contexts.dedup();
+        let mut contexts: Vec<ContextId> = Vec::new();
+        for pair in events.windows(2) {
+            contexts.extend(contours.between(pair[0], pair[1]));
+        }
         let slots: FxHashSet<u32> = groups
             .iter()
             .map(|g| index.groups[*g as usize].slot)
@@ -147,31 +150,25 @@ impl Search<'_, '_> {
             if accesses.len() < unit.steps.len() {
                 continue;
             }
+            let (first, last) = (accesses[0].1, accesses[accesses.len() - 1].1);
+            let contours = Contours::new(self.index, thread, first, last);
             if unit.is_anchor {
-                let (first, last) = (accesses[0].1, accesses[accesses.len() - 1].1);
-                let mut contexts: Vec<ContextId> = self
-                    .index
-                    .gaps(thread, first, last)
-                    .map(|gap| gap.context)
-                    .collect();
-                contexts.sort_unstable();
-                contexts.dedup();
                 accesses.retain(|(group, _)| {
                     let spared = |s: &usize| !is_acted_upon(steps, unit, *s);
                     let fits =
                         |s: &usize| fits(steps[*s].access, &self.index.groups[*group as usize]);
                     unit.steps.iter().filter(|s| fits(s)).any(spared)
-                        || contexts
-                            .iter()
-                            .any(|c| is_open(self.index, &mut openness, *group, *c))
+                        || contours
+                            .all()
+                            .any(|c| is_open(self.index, &mut openness, *group, c))
                 });
             }
             let mut chosen = Vec::with_capacity(unit.steps.len());
             self.choose(steps, unit, &accesses, &mut chosen, &mut |index, chosen| {
                 let opens = !unit.is_anchor
-                    || leaves_room(index, &mut openness, unit, steps, chosen, thread);
+                    || leaves_room(index, &mut openness, unit, steps, chosen, &contours);
                 if opens {
-                    found.add(index, thread, chosen);
+                    found.add(index, thread, &contours, chosen);
                 }
             });
         }
@@ -458,14 +455,10 @@ fn leaves_room(
     unit: &Unit,
     steps: &[Step],
     chosen: &[Access],
-    thread: ThreadId,
+    contours: &Contours,
 ) -> bool {
     for (pair, events) in unit.steps.windows(2).zip(chosen.windows(2)) {
-        let mut contexts: Vec<ContextId> = index
-            .gaps(thread, events[0].1, events[1].1)
-            .map(|gap| gap.context)
-            .collect();
-        contexts.dedup();
+        let contexts: Vec<ContextId> = contours.between(events[0].1, events[1].1).collect();
         for between in &steps[pair[0] + 1..pair[1]] {
             if between.thread == unit.thread {
                 continue;

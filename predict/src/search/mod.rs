@@ -31,7 +31,7 @@ use crate::pattern::{AccessType, Kind, Pattern, Step};
 
 /// Tries for one set of places. With groups that differ in time only, the first
 /// one nearly always settles it.
-const TRIES: u32 = 256;
+const TRIES: u32 = 64;
 
 /// What becomes of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,5 +229,46 @@ impl Index<'_> {
             event: n.event,
             context: n.context,
         }))
+    }
+}
+
+/// The contexts of a region's gaps, and where they are.
+struct Contours {
+    gaps: Vec<Gap>,
+    /// By context: the events behind which it begins.
+    starts: Vec<(ContextId, Vec<u32>)>,
+}
+
+impl Contours {
+    fn new(index: &Index<'_>, thread: ThreadId, from: u32, to: u32) -> Self {
+        let gaps: Vec<Gap> = index.gaps(thread, from, to).collect();
+        let mut starts: FxHashMap<ContextId, Vec<u32>> = FxHashMap::default();
+        for gap in &gaps {
+            starts.entry(gap.context).or_default().push(gap.event);
+        }
+        let mut starts: Vec<_> = starts.into_iter().collect();
+        starts.sort_unstable_by_key(|(context, _)| *context);
+        Self { gaps, starts }
+    }
+
+    fn all(&self) -> impl Iterator<Item = ContextId> + '_ {
+        self.starts.iter().map(|(context, _)| *context)
+    }
+
+    /// Those between two events of the region, sorted.
+    fn between(&self, from: u32, to: u32) -> impl Iterator<Item = ContextId> + '_ {
+        let at = self.gaps.partition_point(|gap| gap.event <= from);
+        let here = at.checked_sub(1).map(|at| self.gaps[at].context);
+        let begins = move |events: &[u32]| {
+            let first = events.partition_point(|event| *event <= from);
+            events.get(first).is_some_and(|event| *event < to)
+        };
+        let within = move |(context, events): &&(ContextId, Vec<u32>)| {
+            Some(*context) == here || begins(events)
+        };
+        self.starts
+            .iter()
+            .filter(within)
+            .map(|(context, _)| *context)
     }
 }
