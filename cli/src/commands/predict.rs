@@ -1,5 +1,6 @@
 //! `racehound predict`.
 
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -8,8 +9,9 @@ use racehound_predict::pattern::{Pattern, builtin, parse_all};
 use racehound_predict::{Atomics, Forecast, Options, predict};
 use racehound_report::finding::{Report, Status};
 use racehound_report::table::{Table, counted, thousands};
-use racehound_schedule::Schedule;
-use racehound_trace::{FunctionId, Op, Source, Trace};
+use racehound_report::text;
+use racehound_schedule::{Move, Naming, Schedule};
+use racehound_trace::{FunctionId, Op, SiteId, Source, Trace};
 
 use crate::args::{Predict, PredictAtomics};
 use crate::confirm::{self, Tally};
@@ -35,7 +37,7 @@ pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
     let mut predicted = predictions::findings(&trace, &forecast);
     if let Some(directory) = &args.schedules {
         fs::create_dir_all(directory).map_err(Error::file(directory))?;
-        write_schedules(directory, &forecast, &predicted)?;
+        write_schedules(directory, &trace, &forecast, &predicted)?;
     }
     let tally = match args.confirm {
         true => Some(confirm::all(args, &forecast, &mut predicted)?),
@@ -166,16 +168,62 @@ fn matches(glob: &str, name: &str) -> bool {
 
 fn write_schedules(
     directory: &Path,
+    trace: &Trace,
     forecast: &Forecast<'_>,
     predicted: &[Predicted],
 ) -> Result<(), Error> {
+    let places = places(trace);
     for one in predicted {
         for (name, schedule) in schedules(forecast, one) {
             let path = directory.join(format!("{name}.schedule"));
-            fs::write(&path, schedule.to_string()).map_err(Error::file(&path))?;
+            let text = explained(one, &schedule, &places);
+            fs::write(&path, text).map_err(Error::file(&path))?;
         }
     }
     Ok(())
+}
+
+/// Where in the source the places of schedules are.
+fn places(trace: &Trace) -> HashMap<String, String> {
+    let tables = &trace.tables;
+    let place = |id: SiteId| {
+        let site = tables.sites.get(id.index())?;
+        let function = site.function.map(|f| tables.function_name(f));
+        let position = tables.site_name(id);
+        let described = match function {
+            Some(function) => format!("{position} in {function}"),
+            None => position,
+        };
+        let name = tables.site(id);
+        (name != described).then_some((name, described))
+    };
+    let ids = (0..tables.sites.len()).map(SiteId::from_index);
+    ids.filter_map(place).collect()
+}
+
+/// A schedule with comments for whoever reads it: what happens in it, and where the
+/// places are.
+fn explained(one: &Predicted, schedule: &Schedule, places: &HashMap<String, String>) -> String {
+    let mut comments = String::new();
+    let finding = anstream::adapter::strip_str(&text::finding(&one.finding)).to_string();
+    for line in finding.lines() {
+        let _ = writeln!(comments, "# {line}");
+    }
+    let runs = schedule.moves().iter().filter_map(|r#move| match r#move {
+        Move::Run { points, .. } => Some(points),
+        Move::Notify { .. } => None,
+    });
+    let used: BTreeSet<&str> = runs.flatten().map(|p| p.point.site.as_str()).collect();
+    for name in used {
+        if let Some(place) = places.get(name) {
+            let _ = writeln!(comments, "# {name} is {place}");
+        }
+    }
+    let text = schedule.to_string();
+    match text.split_once('\n') {
+        Some((title, rest)) => format!("{title}\n{comments}{rest}"),
+        None => text,
+    }
 }
 
 /// The schedules of a finding, by name: for a race, one for either order.

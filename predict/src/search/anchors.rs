@@ -6,6 +6,7 @@
 //! the units in which others act, are looked for first; for all others it is then
 //! known which locations they have to be about.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use racehound_trace::{Mode, SiteId, SyncId, ThreadId};
@@ -13,13 +14,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::ContextId;
 use crate::index::{Group, Index};
-use crate::pattern::Step;
+use crate::pattern::{AccessType, Step};
 
 use super::{Contours, Gap, Places, Search, Unit, fits, same_variable, units};
 
 /// Accesses that fit a unit, wherever they differ in time only.
 #[derive(Debug)]
-struct Binding {
+pub(super) struct Binding {
     thread: ThreadId,
     groups: Vec<u32>,
     /// The events, for each time.
@@ -32,9 +33,36 @@ type Access = (u32, u32);
 /// Who is told of accesses that fit a unit.
 type Found<'f> = dyn FnMut(&mut Index<'_>, &[Access]) + 'f;
 
+/// What makes units of different patterns alike: the accesses and their variables,
+/// and behind each which of these variables others access before the next one.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Shape(Vec<(AccessType, usize, Vec<usize>)>);
+
+impl Shape {
+    fn new(steps: &[Step], unit: &Unit) -> Self {
+        let own: Vec<usize> = unit.steps.iter().map(|s| steps[*s].variable).collect();
+        let number = |variable: usize| own.iter().position(|v| *v == variable);
+        let part = |(i, step): (usize, &usize)| {
+            let next = unit.steps.get(i + 1).copied().unwrap_or(*step + 1);
+            let foreign = steps[*step + 1..next].iter();
+            let foreign = foreign.filter(|s| s.thread != unit.thread);
+            let acted: BTreeSet<usize> = foreign.filter_map(|s| number(s.variable)).collect();
+            let Step {
+                access, variable, ..
+            } = steps[*step];
+            (
+                access,
+                number(variable).unwrap_or(0),
+                acted.into_iter().collect(),
+            )
+        };
+        Self(unit.steps.iter().enumerate().map(part).collect())
+    }
+}
+
 /// Bindings of a unit, by the slots they are about.
 #[derive(Default)]
-struct Bindings {
+pub(super) struct Bindings {
     all: Vec<Binding>,
     by_slot: FxHashMap<u32, Vec<usize>>,
     known: FxHashMap<(Vec<u32>, Vec<ContextId>), usize>,
@@ -91,7 +119,7 @@ impl Search<'_, '_> {
         let steps = Rc::<[Step]>::from(self.patterns[pattern].steps());
         let units = units(&steps);
         let mut slots: Option<FxHashSet<u32>> = None;
-        let mut bindings: Vec<Bindings> = Vec::new();
+        let mut bindings: Vec<Rc<Bindings>> = Vec::new();
         for (number, unit) in units.iter().enumerate() {
             // What is shared with the first unit is about the same locations.
             let bound = |s: &usize| {
@@ -103,8 +131,9 @@ impl Search<'_, '_> {
             };
             let known = |s: &usize| slots.as_ref().filter(|_| bound(s));
             let of_unit = match unit.steps.len() {
-                1 => Bindings::default(),
-                _ => self.bindings(&steps, unit, &known),
+                1 => Rc::default(),
+                _ if unit.is_anchor => self.anchors(&steps, unit),
+                _ => Rc::new(self.bindings(&steps, unit, &known)),
             };
             if unit.steps.len() > 1 && of_unit.all.is_empty() {
                 return;
@@ -125,6 +154,44 @@ impl Search<'_, '_> {
         self.extend(&mut join);
     }
 
+    /// All bindings of a unit in which others act.
+    fn anchors(&mut self, steps: &[Step], unit: &Unit) -> Rc<Bindings> {
+        let shape = Shape::new(steps, unit);
+        if let Some(known) = self.bindings.get(&shape) {
+            return known.clone();
+        }
+        let found = Rc::new(self.bindings(steps, unit, &|_| None));
+        self.bindings.insert(shape, found.clone());
+        found
+    }
+
+    /// The regions that can have bindings of a unit.
+    fn regions(&mut self, steps: &[Step], unit: &Unit) -> Rc<[usize]> {
+        let acted_upon = |s: &usize| is_acted_upon(steps, unit, *s);
+        if !unit.is_anchor || !unit.steps.iter().any(acted_upon) {
+            return (0..self.index.regions.len()).collect();
+        }
+        if let Some(known) = &self.open_regions {
+            return known.clone();
+        }
+        let mut open = Vec::new();
+        for number in 0..self.index.regions.len() {
+            let region = &self.index.regions[number];
+            let contours = region.contours(self.index);
+            let groups: Vec<u32> = region.accesses.iter().map(|(group, _)| *group).collect();
+            let openness = &mut self.openness;
+            if groups
+                .iter()
+                .any(|g| contours.all().any(|c| openness.is_open(self.index, *g, c)))
+            {
+                open.push(number);
+            }
+        }
+        let open: Rc<[usize]> = open.into();
+        self.open_regions = Some(open.clone());
+        open
+    }
+
     /// All bindings of a unit. `known` has the slots that a step can be about,
     /// where that is known.
     fn bindings<'k>(
@@ -134,8 +201,7 @@ impl Search<'_, '_> {
         known: &dyn Fn(&usize) -> Option<&'k FxHashSet<u32>>,
     ) -> Bindings {
         let mut found = Bindings::default();
-        let mut openness = FxHashMap::default();
-        for number in 0..self.index.regions.len() {
+        for &number in self.regions(steps, unit).iter() {
             let region = &self.index.regions[number];
             let thread = region.thread;
             let mut accesses = region.accesses.clone();
@@ -150,8 +216,7 @@ impl Search<'_, '_> {
             if accesses.len() < unit.steps.len() {
                 continue;
             }
-            let (first, last) = (accesses[0].1, accesses[accesses.len() - 1].1);
-            let contours = Contours::new(self.index, thread, first, last);
+            let contours = region.contours(self.index);
             if unit.is_anchor {
                 accesses.retain(|(group, _)| {
                     let spared = |s: &usize| !is_acted_upon(steps, unit, *s);
@@ -160,10 +225,11 @@ impl Search<'_, '_> {
                     unit.steps.iter().filter(|s| fits(s)).any(spared)
                         || contours
                             .all()
-                            .any(|c| is_open(self.index, &mut openness, *group, c))
+                            .any(|c| self.openness.is_open(self.index, *group, c))
                 });
             }
             let mut chosen = Vec::with_capacity(unit.steps.len());
+            let mut openness = std::mem::take(&mut self.openness);
             self.choose(steps, unit, &accesses, &mut chosen, &mut |index, chosen| {
                 let opens = !unit.is_anchor
                     || leaves_room(index, &mut openness, unit, steps, chosen, &contours);
@@ -171,6 +237,7 @@ impl Search<'_, '_> {
                     found.add(index, thread, &contours, chosen);
                 }
             });
+            self.openness = openness;
         }
         found
     }
@@ -233,7 +300,7 @@ impl Search<'_, '_> {
             }
             return;
         }
-        let of_unit = &join.bindings[number];
+        let of_unit = join.bindings[number].clone();
         let slot = unit.steps.iter().find_map(|s| join.slot_of(self.index, *s));
         let candidates: Vec<usize> = match slot {
             Some(slot) => of_unit.by_slot.get(&slot).cloned().unwrap_or_default(),
@@ -369,7 +436,7 @@ struct Join<'j> {
     pattern: usize,
     steps: &'j [Step],
     units: &'j [Unit],
-    bindings: &'j [Bindings],
+    bindings: &'j [Rc<Bindings>],
     /// By step, as far as they are found.
     groups: Vec<u32>,
     /// By unit.
@@ -414,44 +481,53 @@ fn is_acted_upon(steps: &[Step], unit: &Unit, step: usize) -> bool {
     steps[span].iter().any(acts)
 }
 
-/// Whether somebody else can access what a group accesses while its thread stands
-/// in this context.
-fn is_open(
-    index: &mut Index<'_>,
-    known: &mut FxHashMap<(u32, u8, ThreadId, ContextId), bool>,
-    group: u32,
-    context: ContextId,
-) -> bool {
-    let Group {
-        slot, mask, thread, ..
-    } = index.groups[group as usize];
-    let key = (slot, mask, thread, context);
-    if let Some(&open) = known.get(&key) {
-        return open;
+/// Whether others can access something while a thread stands in a context.
+#[derive(Default)]
+pub(super) struct Openness {
+    answers: FxHashMap<(u32, u8, ThreadId, ContextId), bool>,
+    /// By slot: who accesses which bytes in which contexts.
+    neighbours: FxHashMap<u32, Rc<[Neighbour]>>,
+}
+
+type Neighbour = (ThreadId, u8, ContextId);
+
+impl Openness {
+    /// Whether somebody else can access what a group accesses while its thread
+    /// stands in this context.
+    fn is_open(&mut self, index: &mut Index<'_>, group: u32, context: ContextId) -> bool {
+        let Group {
+            slot, mask, thread, ..
+        } = index.groups[group as usize];
+        let protected = index.common.get(&slot).is_some_and(|common| {
+            let excludes_all =
+                |lock: &SyncId| index.contexts.excludes(context, *lock, Mode::Shared);
+            common.iter().any(excludes_all)
+        });
+        if protected {
+            return false;
+        }
+        let key = (slot, mask, thread, context);
+        if let Some(&open) = self.answers.get(&key) {
+            return open;
+        }
+        let neighbours = self.neighbours.entry(slot).or_insert_with(|| {
+            let all = index.at(slot).map(|(_, g)| (g.thread, g.mask, g.context));
+            let distinct: FxHashSet<Neighbour> = all.collect();
+            distinct.into_iter().collect()
+        });
+        let open = neighbours.iter().any(|&(other, bytes, there)| {
+            other != thread && bytes & mask != 0 && index.contexts.can_coexist(context, there)
+        });
+        self.answers.insert(key, open);
+        open
     }
-    let protected = index.common.get(&slot).is_some_and(|common| {
-        let excludes_all = |lock: &SyncId| index.contexts.excludes(context, *lock, Mode::Shared);
-        common.iter().any(excludes_all)
-    });
-    let open = !protected && {
-        let others: Vec<ContextId> = index
-            .at(slot)
-            .filter(|(_, g)| g.thread != thread && g.mask & mask != 0)
-            .map(|(_, g)| g.context)
-            .collect();
-        others
-            .iter()
-            .any(|other| index.contexts.can_coexist(context, *other))
-    };
-    known.insert(key, open);
-    open
 }
 
 /// Whether, for every variable of the unit that others access in between, there is
 /// a gap that lets somebody.
 fn leaves_room(
     index: &mut Index<'_>,
-    known: &mut FxHashMap<(u32, u8, ThreadId, ContextId), bool>,
+    openness: &mut Openness,
     unit: &Unit,
     steps: &[Step],
     chosen: &[Access],
@@ -468,7 +544,7 @@ fn leaves_room(
                 continue;
             };
             let group = chosen[at].0;
-            if !contexts.iter().any(|c| is_open(index, known, group, *c)) {
+            if !contexts.iter().any(|c| openness.is_open(index, group, *c)) {
                 return false;
             }
         }

@@ -22,12 +22,16 @@
 mod anchors;
 mod races;
 
+use std::rc::Rc;
+
 use racehound_trace::{SiteId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::ContextId;
-use crate::index::{Group, Index};
+use crate::index::{Group, Index, Region};
 use crate::pattern::{AccessType, Kind, Pattern, Step};
+
+use anchors::{Bindings, Openness, Shape};
 
 /// Tries for one set of places. With groups that differ in time only, the first
 /// one nearly always settles it.
@@ -61,6 +65,11 @@ pub(crate) struct Search<'s, 't> {
     window: Option<u32>,
     /// Places that are settled, or were tried that often.
     tries: FxHashMap<Places, u32>,
+    openness: Openness,
+    /// Regions with an access to something that others can access meanwhile.
+    open_regions: Option<Rc<[usize]>>,
+    /// What was found for units that are alike.
+    bindings: FxHashMap<Shape, Rc<Bindings>>,
     /// Places of accesses that nothing orders: synchronisation alone does not
     /// say what they see.
     pub(crate) racing: FxHashSet<SiteId>,
@@ -80,6 +89,9 @@ impl<'s, 't> Search<'s, 't> {
             judge,
             window,
             tries: FxHashMap::default(),
+            openness: Openness::default(),
+            open_regions: None,
+            bindings: FxHashMap::default(),
             racing: FxHashSet::default(),
         }
     }
@@ -237,6 +249,15 @@ struct Contours {
     gaps: Vec<Gap>,
     /// By context: the events behind which it begins.
     starts: Vec<(ContextId, Vec<u32>)>,
+}
+
+impl Region {
+    /// The gaps between its accesses.
+    fn contours(&self, index: &Index<'_>) -> Contours {
+        let event = |access: Option<&(u32, u32)>| access.map_or(0, |(_, event)| *event);
+        let (first, last) = (event(self.accesses.first()), event(self.accesses.last()));
+        Contours::new(index, self.thread, first, last)
+    }
 }
 
 impl Contours {

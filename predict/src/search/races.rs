@@ -18,24 +18,37 @@ impl Search<'_, '_> {
     }
 
     fn races_at(&mut self, slot: u32) {
-        // Who is in the same place as far as threads and locks go, stands or
-        // falls together.
-        let mut groups: Vec<(ThreadId, ContextId, u32)> = self
-            .index
+        // Who is in the same place as far as threads and locks go, stands or falls
+        // together; and one of the two has to write.
+        let index = &*self.index;
+        let mut groups: Vec<(ThreadId, ContextId, u32)> = index
             .at(slot)
             .map(|(id, g)| (g.thread, g.context, id))
             .collect();
         groups.sort_unstable();
-        let bundles: Vec<_> = groups.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).collect();
-        for (i, ours) in bundles.iter().enumerate() {
-            for theirs in &bundles[i + 1..] {
-                let ((thread, here, _), (other, there, _)) = (ours[0], theirs[0]);
-                if thread == other || !self.index.contexts.can_coexist(here, there) {
+        let writes = |(_, _, id): &&(ThreadId, ContextId, u32)| index.groups[*id as usize].writes;
+        let writers: Vec<_> = groups.iter().filter(writes).copied().collect();
+        let bundles = |groups: &[(ThreadId, ContextId, u32)]| -> Vec<Vec<u32>> {
+            let alike = groups.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+            let ids = alike.map(|bundle| bundle.iter().map(|(_, _, id)| *id).collect());
+            ids.collect()
+        };
+        let (writers, groups) = (bundles(&writers), bundles(&groups));
+        for ours in &writers {
+            for theirs in &groups {
+                let [here, there] = [ours[0], theirs[0]].map(|id| {
+                    let group = &self.index.groups[id as usize];
+                    (group.thread, group.context)
+                });
+                if here.0 == there.0 || !self.index.contexts.can_coexist(here.1, there.1) {
                     continue;
                 }
-                for &(_, _, a) in *ours {
-                    for &(_, _, b) in *theirs {
-                        self.pair(a, b);
+                for &a in ours {
+                    for &b in theirs {
+                        // Two that write come here from either side.
+                        if a < b || !self.index.groups[b as usize].writes {
+                            self.pair(a, b);
+                        }
                     }
                 }
             }
