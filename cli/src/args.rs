@@ -63,8 +63,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "NAME", value_parser = live_detector)]
     pub(crate) detector: Option<String>,
 
-    /// Who decides which thread runs: free (the system), random, pct, sequential, racefuzzer, or
-    /// replay:file=FILE; with settings after a colon, as in pct:depth=3
+    /// Who decides which thread runs: free (the system), random, pct, sequential, racefuzzer,
+    /// replay:file=FILE, or follow:file=FILE for a schedule of 'racehound predict'; with settings
+    /// after a colon, as in pct:depth=3
     #[arg(long, value_name = "PLAN")]
     pub(crate) schedule: Option<String>,
 

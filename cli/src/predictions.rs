@@ -127,7 +127,7 @@ fn reason<'c>(
     about: &dyn Fn(&u32) -> Option<&'c Circumstances>,
 ) -> String {
     let how = match prediction.has_schedule {
-        true => "a schedule makes it happen",
+        true => "there is a schedule for it",
         false => "nothing speaks against it, but no schedule was found",
     };
     if pattern.kind() == PatternKind::Race {

@@ -124,6 +124,7 @@ int main(void) {
     pthread_create(&b, 0, second, 0);
     pthread_join(a, 0);
     pthread_join(b, 0);
+    return x > 2;
 }
 "#;
 
@@ -166,6 +167,7 @@ int main(void) {
     pthread_create(&b, 0, taker, 0);
     pthread_join(a, 0);
     pthread_join(b, 0);
+    return data > 2;
 }
 "#;
 
