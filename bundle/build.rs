@@ -177,6 +177,7 @@ fn exports(symbols: &BTreeSet<String>, names: &[String]) -> BTreeSet<String> {
         "__sanitizer_",
         "Annotate",
         "WTFAnnotate",
+        "__racehound_region_",
         "__racehound_runtime",
     ];
     let is_public = |symbol: &&String| {

@@ -101,6 +101,51 @@ fn an_atomicity_violation_behind_locks_is_made_to_happen() {
     assert_eq!(bug["harm"]["kind"], "crash", "{bug:#}");
 }
 
+/// pecan.txt Figure 3: looking and taking are each locked, and meant to be one.
+const WITHDRAWALS: &str = r#"
+#include "racehound.h"
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int balance = 100;
+static void *withdraw(void *unused) {
+    RACEHOUND_REGION_BEGIN();
+    pthread_mutex_lock(&lock);
+    int value = balance;         /* 10 */
+    pthread_mutex_unlock(&lock);
+    if (value >= 50) {
+        pthread_mutex_lock(&lock);
+        balance -= 50;           /* 14 */
+        pthread_mutex_unlock(&lock);
+    }
+    RACEHOUND_REGION_END();
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, withdraw, 0);
+    pthread_create(&b, 0, withdraw, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+"#;
+
+#[test]
+fn regions_that_the_program_names_are_regions() {
+    let header = include_str!("../../../examples/racehound.h");
+    let text = WITHDRAWALS.replace(
+        "#include \"racehound.h\"\n",
+        &format!("{header}\n#line 3\n"),
+    );
+    let (_shop, findings) = confirmed(&text);
+    let all = findings.as_array().unwrap();
+    let lost = |f: &&Value| f["kind"] == "atomicity" && lines(f) == [10, 14, 14];
+    let mut lost = all.iter().filter(lost);
+    let bug = lost.find(|f| f["detail"] == "r-w-w" || f["detail"] == "r-w-r");
+    let bug = bug.unwrap_or_else(|| panic!("{findings:#}"));
+    assert_eq!(bug["status"], "confirmed", "{bug:#}");
+}
+
 /// pecan.txt Figure 5 without the order: the schedule moves a critical section.
 const FIGURE_5: &str = r#"
 #include <pthread.h>

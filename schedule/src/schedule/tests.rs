@@ -98,7 +98,7 @@ fn errors_say_where_and_what() {
         (
             "plan rndom",
             "line 2: no strategy is called \"rndom\"; there are free, sequential, random, pct, \
-             contest, racefuzzer, replay",
+             contest, racefuzzer, replay, follow",
         ),
         (
             "anomaly race",
