@@ -179,6 +179,7 @@ fn exports(symbols: &BTreeSet<String>, names: &[String]) -> BTreeSet<String> {
         "Annotate",
         "WTFAnnotate",
         "__racehound_meeting",
+        "__racehound_region_",
         "__racehound_runtime",
     ];
     let is_public = |symbol: &&String| {

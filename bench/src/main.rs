@@ -5,6 +5,7 @@
 
 mod live;
 mod offline;
+mod predict;
 
 use std::process::ExitCode;
 
@@ -20,9 +21,12 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     Offline(offline::Offline),
+    Predict(predict::Predict),
     Live(live::Live),
     #[command(hide = true)]
     PeakMemory(offline::PeakMemory),
+    #[command(hide = true)]
+    PeakOfPrediction(predict::PeakOfPrediction),
     #[command(hide = true)]
     Spend(live::Spend),
     #[command(hide = true)]
@@ -37,6 +41,8 @@ fn main() -> ExitCode {
     let done = |()| ExitCode::SUCCESS;
     match Args::parse().command {
         Command::Offline(args) => offline::run(&args).map_or_else(|e| failed(&e), done),
+        Command::Predict(args) => predict::run(&args).map_or_else(|e| failed(&e), done),
+        Command::PeakOfPrediction(args) => predict::peak(&args).map_or_else(|e| failed(&e), done),
         Command::PeakMemory(args) => offline::peak_memory(&args).map_or_else(|e| failed(&e), done),
         Command::Live(args) => live::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Spend(args) => live::spend(&args).map_or_else(|e| failed(&e), done),

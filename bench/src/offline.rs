@@ -53,6 +53,11 @@ pub(crate) struct PeakMemory {
 
 pub(crate) fn peak_memory(args: &PeakMemory) -> Result<()> {
     detect(&args.trace, args.detector)?;
+    print_peak()
+}
+
+/// Prints the most memory that this process has used, in KiB.
+pub(crate) fn print_peak() -> Result<()> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak = peak.map(|line| line.trim().trim_end_matches(" kB"));

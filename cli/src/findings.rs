@@ -67,11 +67,7 @@ fn finding(group: &[(&Outcome, &Warning)], space: Space, tables: &Tables) -> Fin
             false => Status::Predicted,
         },
         location: Location {
-            what: match space {
-                Space::Names => "variable",
-                Space::Addresses => "address",
-            }
-            .to_owned(),
+            what: what(space).to_owned(),
             name: tables.loc_name(space, warning.loc),
             size: warning.size,
             ..Location::default()
@@ -89,29 +85,66 @@ fn finding(group: &[(&Outcome, &Warning)], space: Space, tables: &Tables) -> Fin
 }
 
 fn access(side: &Side, size: u32, tables: &Tables) -> Access {
-    let site = tables.sites.get(side.site.index());
+    at_site(
+        Access {
+            op: match side.kind.is_write() {
+                true => "write",
+                false => "read",
+            }
+            .to_owned(),
+            size,
+            thread: tables.thread_name(side.thread),
+            locks: names(&side.locks, tables),
+            atomic: side.kind.is_atomic(),
+            ..nowhere()
+        },
+        side.site,
+        tables,
+    )
+}
+
+/// An access of which nothing is known.
+pub(crate) fn nowhere() -> Access {
+    Access {
+        op: String::new(),
+        size: 0,
+        thread: String::new(),
+        file: None,
+        line: None,
+        column: None,
+        function: None,
+        site: String::new(),
+        locks: Vec::new(),
+        atomic: false,
+        stack: Vec::new(),
+    }
+}
+
+/// An access with all that is known of its place.
+pub(crate) fn at_site(access: Access, id: SiteId, tables: &Tables) -> Access {
+    let site = tables.sites.get(id.index());
     let known = |number: u32| (number > 0).then_some(number);
     Access {
-        op: match side.kind.is_write() {
-            true => "write",
-            false => "read",
-        }
-        .to_owned(),
-        size,
-        thread: tables.thread_name(side.thread),
-        file: tables.site_file(side.site).map(str::to_owned),
+        file: tables.site_file(id).map(str::to_owned),
         line: site.and_then(|s| known(s.line)),
         column: site.and_then(|s| known(s.column)),
         function: site
             .and_then(|s| s.function)
             .map(|f| tables.function_name(f)),
-        site: tables.site_name(side.site),
-        locks: names(&side.locks, tables),
-        atomic: side.kind.is_atomic(),
-        stack: Vec::new(),
+        site: tables.site_name(id),
+        ..access
     }
 }
 
-fn names(locks: &[SyncId], tables: &Tables) -> Vec<String> {
+/// What a location of a trace is.
+pub(crate) fn what(space: Space) -> &'static str {
+    match space {
+        Space::Names => "variable",
+        Space::Addresses => "address",
+    }
+}
+
+/// What locks are called.
+pub(crate) fn names(locks: &[SyncId], tables: &Tables) -> Vec<String> {
     locks.iter().map(|lock| tables.sync_name(*lock)).collect()
 }

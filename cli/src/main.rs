@@ -6,6 +6,7 @@ mod attend;
 mod build;
 mod commands;
 mod compile;
+mod confirm;
 mod error;
 mod findings;
 mod gdb;
@@ -15,6 +16,7 @@ mod journal;
 mod output;
 mod pairs;
 mod plan;
+mod predictions;
 mod progress;
 mod shell;
 mod stdin;
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     plus_plus::link();
     let result = match Args::parse().command {
         Command::Analyze(args) => commands::analyze::run(&args),
+        Command::Predict(args) => commands::predict::run(&args),
         Command::Trace(TraceCommand::Convert(args)) => commands::convert::run(&args),
         Command::Trace(TraceCommand::Stat(args)) => commands::stat::run(&args),
         Command::Trace(TraceCommand::Gen(args)) => commands::generate::run(&args),

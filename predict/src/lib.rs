@@ -1,8 +1,16 @@
-//! What can go wrong between accesses, as PECAN (pecan.txt) sees it.
+//! PECAN (pecan.txt): access anomalies predicted from one trace, each with a
+//! schedule that makes it happen.
 //!
 //! * [`pattern`] says what an access anomaly looks like: data races, atomicity
 //!   violations, atomic-set violations, and whatever a user writes down.
 //! * [`regions`] finds the atomic region of each event of a trace.
+//! * `order` knows which events must come before which, `context` which locks let
+//!   each other, `index` has the accesses by what patterns ask for.
+//! * `search` finds the tuples of accesses that can fit a pattern.
+//! * `weave` finds for each an order of the trace in which it happens, or that
+//!   there is none; `clip` makes a [`Schedule`](racehound_schedule::Schedule) of it.
+//!
+//! [`predict`] is all of it.
 //!
 //! ```
 //! use racehound_predict::pattern::{Kind, Pattern};
@@ -20,5 +28,15 @@
 //! # Ok::<(), racehound_predict::pattern::NotationError>(())
 //! ```
 
+mod clip;
+mod context;
+mod forecast;
+mod index;
+mod order;
 pub mod pattern;
 pub mod regions;
+mod search;
+mod weave;
+
+pub use forecast::{Circumstances, Forecast, Options, Prediction, predict};
+pub use order::Atomics;

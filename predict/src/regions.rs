@@ -1,9 +1,9 @@
 //! The atomic region of each event (pecan.txt §4.1).
 //!
 //! Every critical section is an atomic region, whatever the mode of its lock,
-//! and so is every region annotated in the program. Fork, join, wait and notify
-//! are region boundaries. Of several regions open at once an event belongs to
-//! the outermost.
+//! and so is every region annotated in the program, and every execution of a
+//! function that is said to be atomic. Fork, join, wait and notify are region
+//! boundaries. Of several regions open at once an event belongs to the outermost.
 //!
 //! # Where the paper leaves room
 //! * Re-entrant acquires are folded: only the first and the last of a lock
@@ -17,7 +17,8 @@
 //! * Semaphores and barriers are not on the paper's list of boundaries, and are
 //!   none here.
 
-use racehound_trace::{Event, Op, SyncId};
+use racehound_trace::{Event, FunctionId, Op, SyncId};
+use rustc_hash::FxHashSet;
 
 /// One execution of one region by one thread: unique within a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,44 +40,84 @@ pub struct RegionId(pub u64);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
-    /// By thread: what is open, outermost first.
-    threads: Vec<Vec<Section>>,
+    threads: Vec<Thread>,
     next: u64,
+    /// Functions that are regions.
+    atomic: FxHashSet<FunctionId>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    /// What is open, outermost first.
+    open: Vec<Section>,
+    /// Of the functions that were entered and not left: whether it is atomic.
+    calls: Vec<bool>,
+}
+
+/// What makes a region one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Root {
+    /// This lock is held throughout.
+    Lock(SyncId),
+    /// The program, or the user, says so.
+    Annotation,
 }
 
 #[derive(Clone, Debug)]
 struct Section {
     id: RegionId,
-    /// The lock that is held, or `None` for an annotated region.
-    lock: Option<SyncId>,
-    /// How often it was taken.
+    root: Root,
+    /// How often it was entered.
     depth: u32,
 }
 
 impl Regions {
+    /// Regions of a trace in which these functions are atomic.
+    pub fn with_functions(atomic: impl IntoIterator<Item = FunctionId>) -> Self {
+        Self {
+            atomic: atomic.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
     /// The region of the next event of the trace, if it is in one.
     pub fn step(&mut self, event: &Event) -> Option<RegionId> {
         let thread = event.thread.index();
         if self.threads.len() <= thread {
-            self.threads.resize_with(thread + 1, Vec::new);
+            self.threads.resize_with(thread + 1, Thread::default);
         }
         match event.op {
             Op::Acquire { lock, .. } => {
-                self.enter(thread, Some(lock));
+                self.enter(thread, Root::Lock(lock));
                 self.outermost(thread)
             }
             Op::RegionBegin => {
-                self.enter(thread, None);
+                self.enter(thread, Root::Annotation);
                 self.outermost(thread)
             }
             Op::Release { lock, .. } => {
                 let region = self.outermost(thread);
-                self.leave(thread, Some(lock));
+                self.leave(thread, Root::Lock(lock));
                 region
             }
             Op::RegionEnd => {
                 let region = self.outermost(thread);
-                self.leave(thread, None);
+                self.leave(thread, Root::Annotation);
+                region
+            }
+            Op::Call { function } if !self.atomic.is_empty() => {
+                let atomic = self.atomic.contains(&function);
+                self.threads[thread].calls.push(atomic);
+                if atomic {
+                    self.enter(thread, Root::Annotation);
+                }
+                self.outermost(thread)
+            }
+            Op::Return if !self.atomic.is_empty() => {
+                let region = self.outermost(thread);
+                if self.threads[thread].calls.pop() == Some(true) {
+                    self.leave(thread, Root::Annotation);
+                }
                 region
             }
             Op::Fork { .. }
@@ -85,7 +126,7 @@ impl Regions {
             | Op::Wake { .. }
             | Op::NotifyOne { .. }
             | Op::NotifyAll { .. } => {
-                for section in &mut self.threads[thread] {
+                for section in &mut self.threads[thread].open {
                     section.id = RegionId(self.next);
                     self.next += 1;
                 }
@@ -95,18 +136,24 @@ impl Regions {
         }
     }
 
-    fn outermost(&self, thread: usize) -> Option<RegionId> {
-        self.threads[thread].first().map(|section| section.id)
+    /// What makes the region in which a thread is now.
+    pub fn root(&self, thread: racehound_trace::ThreadId) -> Option<Root> {
+        let thread = self.threads.get(thread.index())?;
+        thread.open.first().map(|section| section.root)
     }
 
-    fn enter(&mut self, thread: usize, lock: Option<SyncId>) {
-        let open = &mut self.threads[thread];
-        match open.iter_mut().find(|section| section.lock == lock) {
+    fn outermost(&self, thread: usize) -> Option<RegionId> {
+        self.threads[thread].open.first().map(|section| section.id)
+    }
+
+    fn enter(&mut self, thread: usize, root: Root) {
+        let open = &mut self.threads[thread].open;
+        match open.iter_mut().find(|section| section.root == root) {
             Some(section) => section.depth += 1,
             None => {
                 open.push(Section {
                     id: RegionId(self.next),
-                    lock,
+                    root,
                     depth: 1,
                 });
                 self.next += 1;
@@ -115,9 +162,9 @@ impl Regions {
     }
 
     /// Leaving what was never entered is left to the trace checker.
-    fn leave(&mut self, thread: usize, lock: Option<SyncId>) {
-        let open = &mut self.threads[thread];
-        if let Some(i) = open.iter().position(|section| section.lock == lock) {
+    fn leave(&mut self, thread: usize, root: Root) {
+        let open = &mut self.threads[thread].open;
+        if let Some(i) = open.iter().position(|section| section.root == root) {
             open[i].depth -= 1;
             if open[i].depth == 0 {
                 open.remove(i);
@@ -168,6 +215,10 @@ mod tests {
                 },
                 ["notify", c] => Op::NotifyAll { cond: b.sync(c) },
                 ["fork"] => Op::Fork { child },
+                ["call", f] => Op::Call {
+                    function: FunctionId(u32::from(f == "atomic")),
+                },
+                ["return"] => Op::Return,
                 ["begin"] => Op::RegionBegin,
                 ["end"] => Op::RegionEnd,
                 _ => panic!("{step}"),
@@ -181,7 +232,7 @@ mod tests {
     /// with `-` for none.
     fn reads(script: &str) -> String {
         let trace = trace(script);
-        let mut regions = Regions::default();
+        let mut regions = Regions::with_functions([FunctionId(1)]);
         let mut seen = Vec::new();
         let mut letters = String::new();
         for event in &trace.events {
@@ -242,6 +293,18 @@ mod tests {
             "aaa-"
         );
         assert_eq!(reads("acq l; begin; r x; rel l; r x; end; r x"), "ab-");
+    }
+
+    #[test]
+    fn functions_that_are_said_to_be_atomic_are_regions() {
+        assert_eq!(
+            reads("call f; r x; call atomic; r x; call f; r x; return; r x; return; r x; return"),
+            "-aaa-"
+        );
+        assert_eq!(
+            reads("call atomic; r x; call atomic; r x; return; r x; return; r x"),
+            "aaa-"
+        );
     }
 
     #[test]

@@ -69,6 +69,16 @@ fn gives(thread: &mut Thread, place: usize, op: Op) {
     }
 }
 
+/// Tells the tape that an atomic region begins or ends; that orders nothing.
+pub(crate) fn region(visit: &Visit, place: usize, op: Op) {
+    let thread = visit.thread();
+    if tape::is_recording() && thread.ignore == 0 {
+        let context = context(thread, place);
+        thread.settle_log();
+        thread.recorder.event(thread.number, context, &op);
+    }
+}
+
 /// Tells the tape of an access of any size; detectors look for themselves.
 pub(crate) fn range(visit: &Visit, access: &Access) {
     let thread = visit.thread();

@@ -14,6 +14,7 @@
 //! | [`RaceFuzzer`] | anybody at random, but two suspects wait for each other |
 //! | [`DrFinder`] | who may come to a lock that another one requests, before that |
 //! | [`Replay`] | who went the last time |
+//! | [`Follow`] | who has to, for a predicted anomaly to happen |
 //! | [`Parallel`] | whoever would on a machine of many cores, for models |
 //!
 //! Two ways to run a program need no strategy. *Free* is the operating system's
@@ -49,8 +50,10 @@
 
 mod choice;
 mod contest;
+mod cursor;
 mod drfinder;
 mod fingerprint;
+mod follow;
 mod naming;
 mod parallel;
 mod pct;
@@ -68,6 +71,7 @@ pub use choice::Choice;
 pub use contest::{ConTest, Delay, Noise};
 pub use drfinder::{Decision, DrFinder, Statistics};
 pub use fingerprint::Fingerprint;
+pub use follow::{Fate, Follow, is_landmark};
 pub use naming::Naming;
 pub use parallel::Parallel;
 pub use pct::Pct;
@@ -77,7 +81,7 @@ pub use random::Random;
 pub use recording::Recording;
 pub use relations::{Collector, Relations, RelationsError};
 pub use replay::{Divergence, Replay, Turn};
-pub use schedule::{Move, Point, Points, Schedule, ScheduleError};
+pub use schedule::{Anomaly, Mark, Move, Point, Points, Schedule, ScheduleError};
 pub use sequential::Sequential;
 pub use strategy::{ClassId, Pending, Strategy};
 

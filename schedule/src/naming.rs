@@ -1,6 +1,10 @@
 //! What ids are called outside their execution.
 
+use std::collections::BTreeMap;
+
 use racehound_trace::{SiteId, Tables, ThreadId};
+
+use crate::{Pending, Point};
 
 /// Names that mean the same in the next run of the program.
 pub trait Naming {
@@ -36,6 +40,48 @@ impl<N: Naming + ?Sized> Naming for &N {
     }
     fn site(&self, site: SiteId) -> String {
         (**self).site(site)
+    }
+}
+
+/// Names, each looked up once.
+#[derive(Clone, Debug)]
+pub(crate) struct Known<N> {
+    names: N,
+    threads: BTreeMap<ThreadId, String>,
+    sites: BTreeMap<SiteId, String>,
+}
+
+impl<N: Naming> Known<N> {
+    pub(crate) fn new(names: N) -> Self {
+        Self {
+            names,
+            threads: BTreeMap::new(),
+            sites: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn thread(&mut self, id: ThreadId) -> &str {
+        let name = self.threads.entry(id);
+        name.or_insert_with(|| self.names.thread(id))
+    }
+
+    /// The thread of this name, if it was seen.
+    pub(crate) fn thread_called(&self, name: &str) -> Option<ThreadId> {
+        let mut threads = self.threads.iter();
+        threads.find(|(_, known)| *known == name).map(|(id, _)| *id)
+    }
+
+    pub(crate) fn site(&mut self, id: SiteId) -> &str {
+        let name = self.sites.entry(id);
+        name.or_insert_with(|| self.names.site(id))
+    }
+
+    /// Where somebody stands.
+    pub(crate) fn point(&mut self, pending: &Pending) -> Point {
+        Point {
+            kind: pending.kind(),
+            site: self.site(pending.site).to_owned(),
+        }
     }
 }
 

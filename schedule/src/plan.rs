@@ -26,6 +26,7 @@
 //! | `drfinder` | `seed=0`, `depth=12`, `relations=PATH`: none are known, and none are kept |
 //! | `collect` | `depth=12`, `relations=PATH`: nobody interferes, and relations are collected |
 //! | `replay` | `file=PATH` |
+//! | `follow` | `file=PATH`, and `verdict=PATH` to write down what became of it |
 //!
 //! A place of a pair is whatever the host can find sites by, such as
 //! `bank.c:12` or `bank+0x11d0`; several that are one statement are joined by
@@ -87,6 +88,13 @@ pub enum Plan {
         /// Its path.
         file: String,
     },
+    /// [`Follow`](crate::Follow) a schedule in a file to its anomaly.
+    Follow {
+        /// Its path.
+        file: String,
+        /// Where to write what became of the anomaly.
+        verdict: Option<String>,
+    },
 }
 
 /// How may-trigger relations are collected, and where they are.
@@ -142,11 +150,11 @@ pub enum PlanError {
     NoPair,
     #[error("`pair={0}`: expected two places, such as pair=bank.c:12,bank.c:30")]
     HalfAPair(String),
-    #[error("replay needs a schedule, such as file=run.schedule")]
-    NoFile,
+    #[error("{0} needs a schedule, such as file=run.schedule")]
+    NoFile(&'static str),
 }
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "free",
     "sequential",
     "random",
@@ -156,6 +164,7 @@ const NAMES: [&str; 9] = [
     "drfinder",
     "collect",
     "replay",
+    "follow",
 ];
 
 fn known(keys: &[&str]) -> String {
@@ -178,12 +187,12 @@ impl Plan {
             Self::DrFinder { .. } => "drfinder",
             Self::Collect(_) => "collect",
             Self::Replay { .. } => "replay",
+            Self::Follow { .. } => "follow",
         }
     }
 
     /// The strategy, given which sites a place has. `None` where nobody
-    /// decides, and for DrFinder and a replay, whose files are for the host to
-    /// read.
+    /// decides, and where there is a file, which is for the host to read.
     pub fn strategy(
         &self,
         mut sites: impl FnMut(&str) -> Vec<SiteId>,
@@ -193,7 +202,8 @@ impl Plan {
             | Self::ConTest(_)
             | Self::Collect(_)
             | Self::DrFinder { .. }
-            | Self::Replay { .. } => return None,
+            | Self::Replay { .. }
+            | Self::Follow { .. } => return None,
             Self::Sequential => Box::new(Sequential::new()),
             Self::Random { seed } => Box::new(Random::new(*seed)),
             Self::Pct {
@@ -265,6 +275,13 @@ impl fmt::Display for Plan {
             Self::DrFinder { seed, collecting } => write!(f, ":seed={seed},{collecting}"),
             Self::Collect(collecting) => write!(f, ":{collecting}"),
             Self::Replay { file } => write!(f, ":file={}", escaped(file)),
+            Self::Follow { file, verdict } => {
+                write!(f, ":file={}", escaped(file))?;
+                match verdict {
+                    Some(verdict) => write!(f, ",verdict={}", escaped(verdict)),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }
@@ -326,8 +343,12 @@ impl FromStr for Plan {
                 collecting: settings.collecting()?,
             },
             "collect" => Self::Collect(settings.collecting()?),
-            _ => Self::Replay {
-                file: settings.file()?,
+            "replay" => Self::Replay {
+                file: settings.file("replay")?,
+            },
+            _ => Self::Follow {
+                file: settings.file("follow")?,
+                verdict: settings.take("verdict").map(|file| unescaped(&file)),
             },
         };
         settings.nothing_left(name)?;
@@ -453,10 +474,10 @@ impl Settings {
         })
     }
 
-    fn file(&mut self) -> Result<String, PlanError> {
+    fn file(&mut self, plan: &'static str) -> Result<String, PlanError> {
         let file = self.take("file").map(|file| unescaped(&file));
         file.filter(|file| !file.is_empty())
-            .ok_or(PlanError::NoFile)
+            .ok_or(PlanError::NoFile(plan))
     }
 
     fn nothing_left(self, plan: &'static str) -> Result<(), PlanError> {
@@ -545,6 +566,7 @@ mod tests {
                 "collect:depth=12,relations=a\\,b",
             ),
             ("replay:file=C:\\\\a\\,b", "replay:file=C:\\\\a\\,b"),
+            ("follow:verdict=v,file=f", "follow:file=f,verdict=v"),
         ] {
             assert_eq!(text.parse::<Plan>().unwrap().to_string(), full);
         }
@@ -556,7 +578,7 @@ mod tests {
             (
                 "randm:seed=1",
                 "no strategy is called \"randm\"; there are free, sequential, random, pct, \
-                 contest, racefuzzer, drfinder, collect, replay",
+                 contest, racefuzzer, drfinder, collect, replay, follow",
             ),
             ("free:seed=1", "free has no setting `seed`; it has none"),
             ("random:sed=1", "random has no setting `sed`; it has seed"),
@@ -606,7 +628,14 @@ mod tests {
     #[test]
     fn a_plan_makes_the_strategy_it_describes() {
         let site = |place: &str| place.parse().map(SiteId).into_iter().collect();
-        for name in ["free", "contest", "collect", "drfinder", "replay:file=f"] {
+        for name in [
+            "free",
+            "contest",
+            "collect",
+            "drfinder",
+            "replay:file=f",
+            "follow:file=f",
+        ] {
             assert!(name.parse::<Plan>().unwrap().strategy(site).is_none());
         }
         let plan: Plan = "racefuzzer:seed=1,pair=1|5,2,first=2".parse().unwrap();
@@ -673,6 +702,8 @@ mod tests {
                 .prop_map(|(seed, collecting)| Plan::DrFinder { seed, collecting }),
             collecting().prop_map(Plan::Collect),
             "[ -~é]{1,12}".prop_map(|file| Plan::Replay { file }),
+            ("[ -~é]{1,12}", proptest::option::of("[ -~é]{0,12}"))
+                .prop_map(|(file, verdict)| Plan::Follow { file, verdict }),
         ]
     }
 
@@ -683,7 +714,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_much(text in "(random|pct|contest|racefuzzer|drfinder|collect|replay)?:?[a-z=,|\\\\:0-9é]{0,30}") {
+        fn no_text_is_too_much(text in "(random|pct|contest|racefuzzer|drfinder|collect|replay|follow)?:?[a-z=,|\\\\:0-9é]{0,30}") {
             if let Ok(plan) = text.parse::<Plan>() {
                 prop_assert_eq!(plan.to_string().parse::<Plan>(), Ok(plan));
             }

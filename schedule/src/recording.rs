@@ -91,6 +91,10 @@ impl<S: Strategy> Strategy for Recording<S> {
         self.strategy.release(thread);
     }
 
+    fn awaits(&self) -> Option<ThreadId> {
+        self.strategy.awaits()
+    }
+
     fn watched(&self) -> &[SiteId] {
         self.strategy.watched()
     }

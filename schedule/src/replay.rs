@@ -7,12 +7,13 @@
 //! after the record's end (pecan.txt §6.3 stops at a divergence; whether to
 //! stop is the host's decision here).
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use racehound_trace::{SiteId, ThreadId};
+use racehound_trace::ThreadId;
 
-use crate::{Move, Naming, Pending, Point, Schedule, Sequential, Strategy};
+use crate::cursor::Cursor;
+use crate::naming::Known;
+use crate::{Naming, Pending, Point, Schedule, Sequential, Strategy};
 
 /// The first point at which an execution differed from the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,40 +79,19 @@ impl fmt::Display for Divergence {
 /// Follows a recorded schedule.
 #[derive(Clone, Debug)]
 pub struct Replay<N> {
-    schedule: Schedule,
-    names: N,
-    /// Names that were looked up.
-    threads: BTreeMap<ThreadId, String>,
-    sites: BTreeMap<SiteId, String>,
-    next: Place,
-    /// Choices made so far.
-    made: u64,
+    cursor: Cursor,
+    names: Known<N>,
     divergence: Option<Divergence>,
     /// Takes over after the end or a divergence.
     rest: Sequential,
-}
-
-/// A place in a schedule.
-#[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    r#move: usize,
-    /// How often the move's thread went already.
-    done: u64,
-    /// The points of the move it has come to, and how often these were done.
-    points: usize,
-    points_done: u64,
 }
 
 impl<N: Naming> Replay<N> {
     /// Follows `schedule` from the start of an execution with these `names`.
     pub fn new(schedule: Schedule, names: N) -> Self {
         Self {
-            schedule,
-            names,
-            threads: BTreeMap::new(),
-            sites: BTreeMap::new(),
-            next: Place::default(),
-            made: 0,
+            cursor: Cursor::new(schedule),
+            names: Known::new(names),
             divergence: None,
             rest: Sequential::new(),
         }
@@ -124,90 +104,41 @@ impl<N: Naming> Replay<N> {
 
     /// Whether every recorded choice was made.
     pub fn is_complete(&self) -> bool {
-        self.divergence.is_none() && self.next.r#move == self.schedule.moves().len()
-    }
-
-    fn thread(&mut self, id: ThreadId) -> &str {
-        let name = self.threads.entry(id);
-        name.or_insert_with(|| self.names.thread(id))
-    }
-
-    fn point(&mut self, pending: &Pending) -> Point {
-        let site = self.sites.entry(pending.site);
-        let site = site.or_insert_with(|| self.names.site(pending.site));
-        Point {
-            kind: pending.kind(),
-            site: site.clone(),
-        }
+        self.divergence.is_none() && self.cursor.expected().is_none()
     }
 
     /// What comes next, unless the record no longer helps.
     fn expected(&self) -> Option<Turn> {
-        if self.divergence.is_some() {
-            return None;
+        match self.divergence {
+            Some(_) => None,
+            None => self.cursor.expected(),
         }
-        Some(match self.schedule.moves().get(self.next.r#move)? {
-            Move::Notify { thread } => Turn::IsNotified {
-                thread: thread.clone(),
-            },
-            Move::Run { thread, points, .. } => Turn::Goes {
-                thread: thread.clone(),
-                at: points.get(self.next.points).map(|p| p.point.clone()),
-            },
-        })
-    }
-
-    fn advance(&mut self) {
-        self.made += 1;
-        let next = &mut self.next;
-        if let Some(Move::Run { times, points, .. }) = self.schedule.moves().get(next.r#move) {
-            next.done += 1;
-            next.points_done += 1;
-            if points
-                .get(next.points)
-                .is_some_and(|p| p.times == next.points_done)
-            {
-                (next.points, next.points_done) = (next.points + 1, 0);
-            }
-            if next.done < *times {
-                return;
-            }
-        }
-        *next = Place {
-            r#move: next.r#move + 1,
-            ..Place::default()
-        };
     }
 
     fn diverge(&mut self, expected: Turn, found: Vec<Turn>) {
-        self.divergence = Some(Divergence {
-            choice: self.made,
-            line: self.schedule.line(self.next.r#move, self.next.points),
-            expected,
-            found,
-        });
+        self.divergence = Some(self.cursor.divergence(expected, found));
     }
 
     /// The index of the thread to go, if the record says so and it can.
     fn follow(&mut self, enabled: &[Pending]) -> Option<usize> {
         let expected = self.expected()?;
         if let Turn::Goes { thread, at } = &expected {
-            let named = |p: &Pending| self.thread(p.thread) == thread;
+            let named = |p: &Pending| self.names.thread(p.thread) == thread;
             let index = enabled.iter().position(named);
             let there = |found: Point| match at {
                 Some(at) => at.kind == found.kind && (at.site.is_empty() || at.site == found.site),
                 None => true,
             };
             if let Some(index) = index
-                && there(self.point(&enabled[index]))
+                && there(self.names.point(&enabled[index]))
             {
-                self.advance();
+                self.cursor.advance();
                 return Some(index);
             }
         }
         let goes = |p: &Pending| Turn::Goes {
-            thread: self.thread(p.thread).to_owned(),
-            at: Some(self.point(p)),
+            thread: self.names.thread(p.thread).to_owned(),
+            at: Some(self.names.point(p)),
         };
         let found = enabled.iter().map(goes).collect();
         self.diverge(expected, found);
@@ -217,12 +148,12 @@ impl<N: Naming> Replay<N> {
     fn follow_notify(&mut self, waiters: &[ThreadId]) -> Option<usize> {
         let expected = self.expected()?;
         let is_notified = |id: &ThreadId| Turn::IsNotified {
-            thread: self.thread(*id).to_owned(),
+            thread: self.names.thread(*id).to_owned(),
         };
         let found: Vec<_> = waiters.iter().map(is_notified).collect();
         let index = found.iter().position(|turn| *turn == expected);
         match index {
-            Some(_) => self.advance(),
+            Some(_) => self.cursor.advance(),
             None => self.diverge(expected, found),
         }
         index
@@ -240,16 +171,12 @@ impl<N: Naming> Strategy for Replay<N> {
         }
     }
 
-    /// Who went then still sleeps.
-    fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
-        let Some(Turn::Goes { thread, .. }) = self.expected() else {
-            return false;
-        };
-        let is_named = |pending: &Pending| match self.threads.get(&pending.thread) {
-            Some(name) => *name == thread,
-            None => self.names.thread(pending.thread) == thread,
-        };
-        !enabled.iter().any(is_named)
+    /// Who went then, if it still sleeps.
+    fn awaits(&self) -> Option<ThreadId> {
+        match self.expected()? {
+            Turn::Goes { thread, .. } => self.names.thread_called(&thread),
+            Turn::IsNotified { .. } => None,
+        }
     }
 
     fn pick_waiter(&mut self, waiters: &[ThreadId]) -> usize {

@@ -44,23 +44,9 @@ impl Pending {
         }
     }
 
-    /// Whether it is an operation by which threads order each other. Atomics
-    /// and fences are; plain accesses, calls, and memory coming and going are
-    /// not.
+    /// Whether it is an operation by which threads order each other.
     pub fn is_synchronisation(&self) -> bool {
-        !matches!(
-            self.kind(),
-            None | Some(
-                Kind::Read
-                    | Kind::Write
-                    | Kind::Call
-                    | Kind::Return
-                    | Kind::Alloc
-                    | Kind::Free
-                    | Kind::RegionBegin
-                    | Kind::RegionEnd
-            )
-        )
+        self.op.is_some_and(|op| op.synchronises())
     }
 
     /// Whether the two, done next to each other by their threads, are a race:
@@ -129,6 +115,12 @@ pub trait Strategy {
         let _ = thread;
     }
 
+    /// The thread without which it does not go on: if that one waits for nothing
+    /// but time, the host lets time pass.
+    fn awaits(&self) -> Option<ThreadId> {
+        None
+    }
+
     /// Sites, sorted, whose plain accesses must be announced although they
     /// synchronise nothing.
     fn watched(&self) -> &[SiteId] {
@@ -188,6 +180,9 @@ macro_rules! forward {
         }
         fn release(&mut self, thread: ThreadId) {
             (**self).release(thread);
+        }
+        fn awaits(&self) -> Option<ThreadId> {
+            (**self).awaits()
         }
         fn watched(&self) -> &[SiteId] {
             (**self).watched()

@@ -212,6 +212,22 @@ impl Op {
         })
     }
 
+    /// Whether it is an operation by which threads order each other. Atomics and
+    /// fences are; plain accesses, calls, and memory coming and going are not.
+    pub fn synchronises(&self) -> bool {
+        !matches!(
+            self.kind(),
+            Kind::Read
+                | Kind::Write
+                | Kind::Call
+                | Kind::Return
+                | Kind::Alloc
+                | Kind::Free
+                | Kind::RegionBegin
+                | Kind::RegionEnd
+        )
+    }
+
     /// The operation's kind, for counting and for messages.
     pub fn kind(&self) -> Kind {
         match self {

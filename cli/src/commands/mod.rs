@@ -6,6 +6,7 @@ pub(crate) mod fuzz;
 pub(crate) mod generate;
 pub(crate) mod hunt;
 pub(crate) mod model;
+pub(crate) mod predict;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;

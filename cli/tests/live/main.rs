@@ -5,6 +5,7 @@ mod confirm;
 mod control;
 mod hunt;
 mod memory;
+mod predict;
 mod recording;
 mod rust;
 mod survival;

@@ -3,14 +3,14 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use racehound_trace::Mode;
+use racehound_trace::{Mode, Op};
 
 use super::{caller, is_off, shown, with_caller};
 use crate::control::Turn;
 use crate::sweep::{self, Pause};
 use crate::sync::{self, Traits};
 use crate::thread::{self, Visit};
-use crate::{objects, shadow_range};
+use crate::{objects, record, shadow_range};
 
 with_caller! {
     fn __tsan_acquire => acquire;
@@ -37,6 +37,22 @@ with_caller! {
     fn AnnotateBenignRaceSized => benign_race_sized;
     fn WTFAnnotateBenignRaceSized => benign_race_sized;
     fn __tsan_check_no_mutexes_held => check_no_mutexes_held;
+    fn __racehound_region_begin => region_begin;
+    fn __racehound_region_end => region_end;
+}
+
+/// What the program does from here on is meant to be atomic; see
+/// `examples/racehound.h`.
+unsafe extern "C" fn region_begin() {
+    if !is_off() {
+        record::region(&Visit::begin(), caller(), Op::RegionBegin);
+    }
+}
+
+unsafe extern "C" fn region_end() {
+    if !is_off() {
+        record::region(&Visit::begin(), caller(), Op::RegionEnd);
+    }
 }
 
 /// What was handed on there, by [`release`] or by atomic operations.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use racehound_report::journal::Scheduled;
 use racehound_schedule::Schedule;
 
-use super::{is_on, roster, sites};
+use super::{is_on, note_fate, roster, sites};
 use crate::interpose::Errno;
 use crate::thread::Visit;
 use crate::{memory, options, output, report, triggers};
@@ -82,15 +82,20 @@ fn foresight() -> String {
 
 fn summary() -> Option<String> {
     let options = options::get();
-    let (choices, fingerprint, steps, divergence) = {
-        let roster = roster();
+    let (choices, fingerprint, steps, divergence, fate, news) = {
+        let mut roster = roster();
         (
             roster.choices.clone(),
             roster.fingerprint,
             roster.steps,
             roster.divergence(),
+            roster.fate(),
+            roster.news.take(),
         )
     };
+    if let Some(fate) = news {
+        note_fate(&fate);
+    }
     let plan = options.plan.as_ref()?;
     let mut text = format!("racehound: schedule {plan}: {steps} steps, hash {fingerprint}\n");
     let unvisited = sites::never_accessed();
@@ -100,6 +105,9 @@ fn summary() -> Option<String> {
     }
     if let Some(divergence) = &divergence {
         text += &format!("racehound: the execution left the schedule at {divergence}\n");
+    }
+    if let Some((anomaly, fate)) = fate {
+        text += &format!("racehound: {anomaly}: {fate}\n");
     }
     report::note(Scheduled {
         process: std::process::id(),

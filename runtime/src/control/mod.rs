@@ -37,7 +37,7 @@ pub(crate) mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use racehound_schedule::{Collector, DrFinder, Plan, Replay, Schedule};
+use racehound_schedule::{Collector, DrFinder, Fate, Follow, Plan, Replay, Schedule};
 
 use crate::interpose::Errno;
 use crate::spin::{Guard, Locked};
@@ -82,7 +82,13 @@ pub(crate) fn start() {
     }
     let chooser = match (plan, plan.strategy(|place| vec![sites::watch(place)])) {
         (_, Some(oracle)) => Chooser::Oracle(oracle),
-        (Plan::Replay { file }, None) => Chooser::Replay(Box::new(replay(file))),
+        (Plan::Replay { file }, None) => {
+            Chooser::Replay(Box::new(Replay::new(schedule(file), sites::Names)))
+        }
+        (Plan::Follow { file, .. }, None) => {
+            let follow = Follow::new(schedule(file), sites::TraceNames);
+            Chooser::Follow(Box::new(follow))
+        }
         (Plan::DrFinder { seed, collecting }, None) => {
             let known = collecting.relations.as_deref().map(triggers::load);
             let depth = collecting.depth as usize;
@@ -116,7 +122,8 @@ fn relations_file() -> Option<&'static str> {
     }
 }
 
-fn replay(file: &str) -> Replay<sites::Names> {
+/// The schedule in a file. What it watches is watched from now on.
+fn schedule(file: &str) -> Schedule {
     let schedule = match std::fs::read_to_string(file) {
         Ok(text) => text.parse::<Schedule>().map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
@@ -128,9 +135,27 @@ fn replay(file: &str) -> Replay<sites::Names> {
             }
             let guided = matches!(schedule.plan, Some(Plan::DrFinder { .. }));
             GUIDED.store(guided, Ordering::Relaxed);
-            Replay::new(schedule, sites::Names)
+            schedule
         }
         Err(error) => crate::fatal(&format!("{file}: {error}")),
+    }
+}
+
+/// It is known what becomes of the anomaly that is followed: writes it down before
+/// anything else happens. If it cannot happen any more, the execution is over.
+fn note_fate(fate: &Fate) {
+    let plan = options::get().plan.as_ref();
+    if let Some(Plan::Follow {
+        verdict: Some(file),
+        ..
+    }) = plan
+    {
+        // Who asked finds nothing, and knows that something went wrong.
+        let _ = std::fs::write(file, fate.to_string());
+        if *fate != Fate::Confirmed {
+            // SAFETY: ends the process, as is.
+            unsafe { libc::_exit(0) };
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 use std::ffi::c_int;
 
 use racehound_schedule::{
-    Choice, DrFinder, Fingerprint, Meeting, Pending, Relations, Replay, Strategy,
+    Choice, DrFinder, Fate, Fingerprint, Follow, Meeting, Pending, Relations, Replay, Strategy,
 };
 use racehound_trace::{Event, Mode, Op, Rng, SiteId, SyncId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -21,7 +21,7 @@ use super::baton::Baton;
 use super::clock::{Clock, Moment};
 use super::ending::LastStack;
 use super::is_guided;
-use super::sites::Names;
+use super::sites::{Names, TraceNames};
 use crate::context::Context;
 use crate::triggers::{self, Stand};
 
@@ -165,6 +165,8 @@ pub(crate) struct Roster {
     /// Meetings that nobody was told of yet.
     pub(super) met: Vec<Met>,
     seen_meetings: usize,
+    /// What becomes of an anomaly that is followed, once it is known.
+    pub(super) news: Option<Fate>,
     pub(super) clock: Clock,
     locks: FxHashMap<usize, Holders>,
     barriers: FxHashMap<usize, Barrier>,
@@ -192,6 +194,7 @@ pub(super) enum Chooser {
     Oracle(Box<dyn Strategy + Send>),
     DrFinder(Box<DrFinder>),
     Replay(Box<Replay<Names>>),
+    Follow(Box<Follow<TraceNames>>),
 }
 
 impl Chooser {
@@ -200,6 +203,7 @@ impl Chooser {
             Self::Oracle(oracle) => oracle,
             Self::DrFinder(finder) => &mut **finder,
             Self::Replay(replay) => &mut **replay,
+            Self::Follow(follow) => &mut **follow,
         }
     }
 }
@@ -232,6 +236,7 @@ impl Roster {
             choices: keep_choices.then(Vec::new),
             met: Vec::new(),
             seen_meetings: 0,
+            news: None,
             clock: Clock::new(),
             locks: FxHashMap::default(),
             barriers: FxHashMap::default(),
@@ -407,14 +412,15 @@ impl Roster {
                     });
                 }
             }
-            let would_wait = self.chooser.strategy().awaits_sleepers(&enabled);
-            if would_wait && !enabled.is_empty() && self.wake_a_sleeper() {
+            let would_wait =
+                !enabled.is_empty() && self.chooser.strategy().awaits_sleepers(&enabled);
+            if self.hurry(&enabled) || would_wait && self.wake_a_sleeper() {
                 self.enabled = enabled;
                 continue;
             }
             let picked = match enabled.len() {
                 0 => None,
-                _ => Some(enabled[self.chooser.strategy().pick(&enabled)]),
+                _ => Some(self.pick(&enabled)),
             };
             self.enabled = enabled;
             let Some(Pending { thread, site, op }) = picked else {
@@ -456,6 +462,35 @@ impl Roster {
         }
     }
 
+    fn pick(&mut self, enabled: &[Pending]) -> Pending {
+        let is_open = |chooser: &Chooser| matches!(chooser, Chooser::Follow(f) if *f.fate() == Fate::Unfinished);
+        let was_open = is_open(&self.chooser);
+        let picked = enabled[self.chooser.strategy().pick(enabled)];
+        if was_open && let Some((_, fate)) = self.fate() {
+            self.news = Some(fate).filter(|fate| *fate != Fate::Unfinished);
+        }
+        picked
+    }
+
+    /// If the strategy does not go on without a thread that only waits for time to
+    /// pass, it has passed.
+    fn hurry(&mut self, enabled: &[Pending]) -> bool {
+        let Some(thread) = self.chooser.strategy().awaits() else {
+            return false;
+        };
+        if enabled.iter().any(|pending| pending.thread == thread) {
+            return false;
+        }
+        let member = self.member(thread.0);
+        let waits = member.filter(|m| m.standing == Standing::Waiting && m.want == Want::Time);
+        let Some(moment) = waits.and_then(|member| member.until) else {
+            return false;
+        };
+        self.clock.jump(moment);
+        self.time_out();
+        true
+    }
+
     /// Keeps what the strategy has just brought about, while both are there.
     fn note_meetings(&mut self) {
         let strategy = self.chooser.strategy();
@@ -478,7 +513,7 @@ impl Roster {
     /// The first point at which a replay has left its schedule, in words.
     pub(super) fn divergence(&self) -> Option<String> {
         match &self.chooser {
-            Chooser::Oracle(_) | Chooser::DrFinder(_) => None,
+            Chooser::Oracle(_) | Chooser::DrFinder(_) | Chooser::Follow(_) => None,
             Chooser::Replay(replay) => replay.divergence().map(ToString::to_string),
         }
     }
@@ -497,7 +532,7 @@ impl Roster {
     pub(super) fn finder(&mut self) -> Option<&mut DrFinder> {
         match &mut self.chooser {
             Chooser::DrFinder(finder) => Some(finder),
-            Chooser::Oracle(_) | Chooser::Replay(_) => None,
+            _ => None,
         }
     }
 
@@ -522,6 +557,16 @@ impl Roster {
         }
         finder.stands(ThreadId(number), &stand.functions, stand.class);
         finder.take_unsaved()
+    }
+
+    /// The name of the anomaly that is followed, and what has become of it.
+    pub(super) fn fate(&self) -> Option<(String, Fate)> {
+        let Chooser::Follow(follow) = &self.chooser else {
+            return None;
+        };
+        let anomaly = follow.schedule().anomaly.as_ref();
+        let name = anomaly.map_or("the schedule", |anomaly| &anomaly.name);
+        Some((name.to_owned(), follow.fate().clone()))
     }
 
     /// A thread waits for others without being blocked.

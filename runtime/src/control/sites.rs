@@ -113,7 +113,8 @@ pub(super) fn any_watched() -> bool {
 fn is_at(line: &Line, name: &str) -> bool {
     if let Some((module, offset)) = name.rsplit_once("+0x") {
         let same_offset = usize::from_str_radix(offset, 16) == Ok(line.offset);
-        return same_offset && line.module.as_deref() == Some(module);
+        let same_module = line.module.as_deref() == Some(module) || line.build_id == module;
+        return same_offset && same_module;
     }
     let Some((file, number)) = name.rsplit_once(':') else {
         return false;
@@ -149,6 +150,34 @@ impl Naming for Names {
             // The call is before the address it returns to.
             Some((module, offset)) => format!("{module}+{:#x}", offset - 1),
             None => String::new(),
+        }
+    }
+}
+
+/// The same, as traces have them: places by what their module was built from.
+pub(super) struct TraceNames;
+
+impl Naming for TraceNames {
+    fn thread(&self, thread: ThreadId) -> String {
+        Names.thread(thread)
+    }
+
+    fn site(&self, site: SiteId) -> String {
+        let place = with(|sites| {
+            let unwatched = site.index().checked_sub(sites.watched.len());
+            unwatched.and_then(|index| sites.places.get(index).copied())
+        });
+        let line = place.and_then(|place| symbols::lines(place).into_iter().next());
+        match line {
+            Some(line) if !line.build_id.is_empty() => {
+                format!("{}+{:#x}", line.build_id, line.offset)
+            }
+            Some(Line {
+                module: Some(module),
+                offset,
+                ..
+            }) => format!("{module}+{offset:#x}"),
+            _ => Names.site(site),
         }
     }
 }

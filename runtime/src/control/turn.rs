@@ -9,8 +9,8 @@ use super::baton::Baton;
 use super::clock::{Moment, Until};
 use super::roster::{Next, Roster, Standing, Want};
 use super::{
-    await_end, deadlock, interrupt, is_guided, is_on, meeting, noise, pace, relations_file, roster,
-    sites,
+    await_end, deadlock, interrupt, is_guided, is_on, meeting, noise, note_fate, pace,
+    relations_file, roster, sites,
 };
 use crate::context::Context;
 use crate::interpose::Errno;
@@ -199,7 +199,13 @@ impl Turn {
     /// Reports the races that have been brought about.
     fn tell_meetings(&self) {
         let _visit = Visit::begin();
-        let met = std::mem::take(&mut roster().met);
+        let (met, news) = {
+            let mut roster = roster();
+            (std::mem::take(&mut roster.met), roster.news.take())
+        };
+        if let Some(fate) = news {
+            note_fate(&fate);
+        }
         for met in met.iter().filter(|met| met.meeting.pair.is_some()) {
             meeting::report(met);
         }

@@ -12,6 +12,7 @@
 //! # Lines like this one, and blank ones, say nothing.
 //! plan racefuzzer:seed=7,pair=bank.c:12,bank.c:30
 //! fingerprint 9c52ab31f00d7e44
+//! anomaly atomicity atomicity-r-w-r
 //! watch bank+0x11d0
 //!
 //! 0 x3
@@ -22,6 +23,7 @@
 //! 0.2 x12
 //!   acquire bank.c:29
 //!   x10 write bank+0x11d0
+//!   e2(s1) write bank+0x11d0
 //! 0.1
 //! ```
 //!
@@ -30,9 +32,11 @@
 //! | `racehound schedule 1` | what this is, and its version: always first |
 //! | `plan PLAN` | how the choices were made; see [`Plan`] |
 //! | `fingerprint HEX` | what became of them; see [`Fingerprint`] |
+//! | `anomaly KIND NAME` | what happens in it, if it was made for that: the pattern's kind and name |
 //! | `watch SITE` | plain accesses here are choices, too |
 //! | `THREAD xN` | this thread goes N times; `x1` may be left out |
 //! | `xN KIND SITE` | at N of these it is about to do this, here; `x1` may be left out |
+//! | `e2(s1) KIND SITE` | the same of one choice: the anomaly's second event, on its first variable |
 //! | `notifies THREAD` | the notify before this wakes this one |
 //!
 //! A kind is one of the trace's with hyphens, or `step` for one that touches
@@ -69,9 +73,20 @@ pub struct Schedule {
     /// The sites whose plain accesses were announced; see
     /// [`Strategy::watched`](crate::Strategy::watched).
     pub watched: Vec<String>,
+    /// The anomaly that happens in it, if it was made for one.
+    pub anomaly: Option<Anomaly>,
     moves: Vec<Move>,
     /// Where the moves stand, if they come from a text.
     lines: Vec<Lines>,
+}
+
+/// An anomaly that a schedule was made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anomaly {
+    /// `race`, `atomicity`, `atomic-set`, or `pattern` for a user's own.
+    pub kind: String,
+    /// The pattern's name.
+    pub name: String,
 }
 
 /// The lines of a move and of its points, counted from 1.
@@ -107,6 +122,17 @@ pub struct Points {
     pub times: u64,
     /// The point.
     pub point: Point,
+    /// Whether it is an event of the anomaly; then it is there once.
+    pub mark: Option<Mark>,
+}
+
+/// Which event of an anomaly something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Its number in the pattern, from 0.
+    pub event: usize,
+    /// The number of the variable that it accesses, from 0.
+    pub variable: usize,
 }
 
 /// Where a thread stands.
@@ -129,19 +155,52 @@ impl Schedule {
 
     /// What was chosen, by name.
     pub fn of(choices: &[Choice], names: &impl Naming) -> Self {
-        let mut moves = Vec::new();
+        let mut schedule = Self::default();
         for choice in choices {
             match *choice {
-                Choice::Waiter(thread) => moves.push(Move::Notify {
-                    thread: names.thread(thread),
-                }),
+                Choice::Waiter(thread) => schedule.notify(names.thread(thread)),
                 Choice::Thread { thread, site, kind } => {
                     let site = names.site(site);
-                    go_on(&mut moves, names.thread(thread), Point { kind, site });
+                    schedule.go_on(names.thread(thread), Point { kind, site }, None);
                 }
             }
         }
-        Self::new(moves)
+        schedule
+    }
+
+    /// Adds that the notify before this wakes this thread.
+    pub fn notify(&mut self, thread: String) {
+        self.moves.push(Move::Notify { thread });
+    }
+
+    /// Adds one choice of a thread.
+    pub fn go_on(&mut self, thread: String, point: Point, mark: Option<Mark>) {
+        let new = Points {
+            times: 1,
+            point,
+            mark,
+        };
+        if let Some(Move::Run {
+            thread: last,
+            times,
+            points,
+        }) = self.moves.last_mut()
+            && *last == thread
+        {
+            *times += 1;
+            match points.last_mut() {
+                Some(last) if last.point == new.point && last.mark.or(mark).is_none() => {
+                    last.times += 1;
+                }
+                _ => points.push(new),
+            }
+            return;
+        }
+        self.moves.push(Move::Run {
+            thread,
+            times: 1,
+            points: vec![new],
+        });
     }
 
     /// The moves, in order.
@@ -168,38 +227,22 @@ impl Schedule {
     }
 }
 
-/// Adds one choice of `thread`.
-fn go_on(moves: &mut Vec<Move>, thread: String, point: Point) {
-    if let Some(Move::Run {
-        thread: last,
-        times,
-        points,
-    }) = moves.last_mut()
-        && *last == thread
-    {
-        *times += 1;
-        match points.last_mut() {
-            Some(points) if points.point == point => points.times += 1,
-            _ => points.push(Points { times: 1, point }),
-        }
-        return;
-    }
-    moves.push(Move::Run {
-        thread,
-        times: 1,
-        points: vec![Points { times: 1, point }],
-    });
-}
-
 /// Schedules are the same if they say the same, wherever they come from.
 impl PartialEq for Schedule {
     fn eq(&self, other: &Self) -> bool {
         (&self.plan, self.fingerprint) == (&other.plan, other.fingerprint)
             && (&self.watched, &self.moves) == (&other.watched, &other.moves)
+            && self.anomaly == other.anomaly
     }
 }
 
 impl Eq for Schedule {}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "e{}(s{})", self.event + 1, self.variable + 1)
+    }
+}
 
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

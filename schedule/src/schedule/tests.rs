@@ -9,6 +9,7 @@ const WHOLE: &str = "\
 racehound schedule 1
 plan racefuzzer:seed=7,pair=bank.c:12,bank.c:30
 fingerprint 9c52ab31f00d7e44
+anomaly atomicity atomicity-r-w-r
 watch bank+0x11d0
 
 0 x3
@@ -16,9 +17,10 @@ watch bank+0x11d0
   fork bank.c:41
   notify-one bank.c:42
 notifies 0.2
-0.2 x12
+0.2 x13
   acquire bank.c:29
   x10 write bank+0x11d0
+  e2(s1) write bank+0x11d0
   step if z == 1
 0.1 x1
 ";
@@ -35,10 +37,10 @@ fn the_text_reads_like_the_run() {
     assert_eq!(schedule.moves().len(), 4);
     let lines = [(0, 0), (0, 2), (0, 3), (1, 0), (2, 1), (3, 0)];
     let lines = lines.map(|(r#move, points)| schedule.line(r#move, points));
-    assert_eq!(lines, [7, 9, 6, 10, 13, 15].map(Some));
+    assert_eq!(lines, [8, 10, 7, 11, 14, 17].map(Some));
     assert_eq!(Schedule::new(schedule.moves().to_vec()).line(0, 0), None);
     assert_eq!(schedule.watched, ["bank+0x11d0"]);
-    let brief = "0 x3\nnotifies 0.2\n0.2 x12\n0.1 x1\n";
+    let brief = "0 x3\nnotifies 0.2\n0.2 x13\n0.1 x1\n";
     assert!(schedule.in_brief().to_string().ends_with(brief));
 }
 
@@ -96,7 +98,11 @@ fn errors_say_where_and_what() {
         (
             "plan rndom",
             "line 2: no strategy is called \"rndom\"; there are free, sequential, random, pct, \
-             contest, racefuzzer, drfinder, collect, replay",
+             contest, racefuzzer, drfinder, collect, replay, follow",
+        ),
+        (
+            "anomaly race",
+            "line 2: expected a kind and a name, such as `anomaly race race-w-r`, found \"race\"",
         ),
         (
             "fingerprint xyz",
@@ -118,9 +124,12 @@ fn threads() -> impl Strategy<Value = String> {
 fn points() -> impl Strategy<Value = Points> {
     let kind = prop::option::of(prop::sample::select(Kind::ALL));
     let name = prop_oneof!["[ -~]{0,12}", any::<String>(), "[\\\\ \t\n\ru{}#x3]{0,6}"];
-    (1..5u64, kind, name).prop_map(|(times, kind, site)| Points {
-        times,
+    let mark = (0..9usize, 0..9usize).prop_map(|(event, variable)| Mark { event, variable });
+    let mark = prop::option::of(mark);
+    (1..5u64, kind, name, mark).prop_map(|(times, kind, site, mark)| Points {
+        times: if mark.is_some() { 1 } else { times },
         point: Point { kind, site },
+        mark,
     })
 }
 
@@ -147,11 +156,14 @@ fn schedules() -> impl Strategy<Value = Schedule> {
         fingerprint
     }));
     let watched = vec("[ -~]{0,9}[^ ]", 0..3);
-    (plan, fingerprint, watched, vec(moves(), 0..8)).prop_map(
-        |(plan, fingerprint, watched, moves)| Schedule {
+    let anomaly = ("[a-z-]{1,8}", "[ -~]{0,9}[^ ]").prop_map(|(kind, name)| Anomaly { kind, name });
+    let anomaly = prop::option::of(anomaly);
+    (plan, fingerprint, watched, anomaly, vec(moves(), 0..8)).prop_map(
+        |(plan, fingerprint, watched, anomaly, moves)| Schedule {
             plan,
             fingerprint,
             watched,
+            anomaly,
             ..Schedule::new(moves)
         },
     )

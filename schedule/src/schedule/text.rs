@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use racehound_trace::event::Kind;
 
-use super::{Lines, Move, Point, Points, Schedule};
+use super::{Anomaly, Lines, Mark, Move, Point, Points, Schedule};
 
 /// What every schedule begins with, before its version.
 const TITLE: &str = "racehound schedule";
@@ -92,6 +92,9 @@ impl fmt::Display for Schedule {
         if let Some(fingerprint) = self.fingerprint {
             writeln!(f, "fingerprint {fingerprint}")?;
         }
+        if let Some(Anomaly { kind, name }) = &self.anomaly {
+            writeln!(f, "anomaly {kind} {}", escape(name))?;
+        }
         for site in &self.watched {
             writeln!(f, "watch {}", escape(site))?;
         }
@@ -105,10 +108,11 @@ impl fmt::Display for Schedule {
                     points,
                 } => {
                     writeln!(f, "{thread} x{times}")?;
-                    for Points { times, point } in points {
-                        match times {
-                            1 => writeln!(f, "  {point}")?,
-                            _ => writeln!(f, "  x{times} {point}")?,
+                    for Points { times, point, mark } in points {
+                        match (times, mark) {
+                            (_, Some(mark)) => writeln!(f, "  {mark} {point}")?,
+                            (1, None) => writeln!(f, "  {point}")?,
+                            (_, None) => writeln!(f, "  x{times} {point}")?,
                         }
                     }
                 }
@@ -158,6 +162,18 @@ impl Schedule {
                 })?;
                 self.fingerprint = Some(parsed);
             }
+            "anomaly" => {
+                let (kind, name) = split_word(rest);
+                if name.is_empty() {
+                    return Err(format!(
+                        "expected a kind and a name, such as `anomaly race race-w-r`, found {rest:?}"
+                    ));
+                }
+                self.anomaly = Some(Anomaly {
+                    kind: kind.to_owned(),
+                    name: unescape(name)?,
+                });
+            }
             "watch" if rest.is_empty() => return Err("watch what? A site is missing".to_owned()),
             "watch" => self.watched.push(unescape(rest)?),
             "notifies" => {
@@ -196,8 +212,10 @@ impl Schedule {
 
     fn read_points(&mut self, text: &str, line: usize) -> Result<(), String> {
         let (word, rest) = split_word(text);
+        let mark = mark(word);
         let (times, (word, rest)) = match times(word)? {
             Some(times) => (times, split_word(rest)),
+            None if mark.is_some() => (1, split_word(rest)),
             None => (1, (word, rest)),
         };
         let kind = kind_of(word).ok_or_else(|| unknown(word))?;
@@ -219,7 +237,7 @@ impl Schedule {
             ));
         }
         let point = Point { kind, site };
-        points.push(Points { times, point });
+        points.push(Points { times, point, mark });
         if let Some(lines) = self.lines.last_mut() {
             lines.points.push(line);
         }
@@ -231,7 +249,7 @@ fn unknown(word: &str) -> String {
     let kinds: Vec<_> = Kind::ALL.iter().map(|k| kind_word(Some(*k))).collect();
     format!(
         "`{word}` means nothing here: expected a thread such as `0.1 x3`, `notifies 0.2`, \
-         `plan`, `fingerprint`, `watch`, or one of: {STEP}, {}",
+         `plan`, `fingerprint`, `anomaly`, `watch`, or one of: {STEP}, {}",
         kinds.join(", ")
     )
 }
@@ -240,6 +258,19 @@ fn unknown(word: &str) -> String {
 fn split_word(text: &str) -> (&str, &str) {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     (word, rest.trim())
+}
+
+/// The event of `e2(s1)`, or `None` if it is something else.
+fn mark(word: &str) -> Option<Mark> {
+    let (event, variable) = word
+        .strip_prefix('e')?
+        .strip_suffix(')')?
+        .split_once("(s")?;
+    let number = |digits: &str| digits.parse::<usize>().ok()?.checked_sub(1);
+    Some(Mark {
+        event: number(event)?,
+        variable: number(variable)?,
+    })
 }
 
 /// The number of `x12`, or `None` if it is something else altogether.

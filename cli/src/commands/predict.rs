@@ -1,0 +1,331 @@
+//! `racehound predict`.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use racehound_predict::pattern::{Pattern, builtin, parse_all};
+use racehound_predict::{Atomics, Forecast, Options, predict};
+use racehound_report::finding::{Report, Status};
+use racehound_report::table::{Table, counted, thousands};
+use racehound_report::text;
+use racehound_schedule::{Move, Naming, Schedule};
+use racehound_trace::{FunctionId, Op, SiteId, Source, Trace};
+
+use crate::args::{Predict, PredictAtomics};
+use crate::confirm::{self, Tally};
+use crate::error::Error;
+use crate::input::{self, Input};
+use crate::predictions::{self, Predicted};
+use crate::progress::Progress;
+use crate::{CLEAN, FINDINGS, output, verdict};
+
+pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
+    let patterns = patterns(args)?;
+    let trace = read(&args.trace)?;
+    let options = Options {
+        patterns,
+        atomic_functions: atomic_functions(args, &trace),
+        atomics: match args.atomics {
+            PredictAtomics::Order => Atomics::Order,
+            PredictAtomics::Free => Atomics::Free,
+        },
+        window: args.window.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
+    };
+    let forecast = predict(&trace, &options);
+    let mut predicted = predictions::findings(&trace, &forecast);
+    if let Some(directory) = &args.schedules {
+        fs::create_dir_all(directory).map_err(Error::file(directory))?;
+        write_schedules(directory, &trace, &forecast, &predicted)?;
+    }
+    let tally = match args.confirm {
+        true => Some(confirm::all(args, &forecast, &mut predicted)?),
+        false => None,
+    };
+    let report = Report {
+        program: match args.program.is_empty() {
+            true => vec![args.trace.display().to_string()],
+            false => args
+                .program
+                .iter()
+                .map(|w| w.to_string_lossy().into_owned())
+                .collect(),
+        },
+        runs: 1 + tally.as_ref().map_or(0, |t| t.runs),
+        findings: predicted.into_iter().map(|p| p.finding).collect(),
+        ..Report::default()
+    };
+    if let Some(path) = &args.json {
+        output::write_report(path, &report)?;
+    }
+    let failing = verdict::failing(&report, args.fail_on);
+    let code = match failing {
+        0 => CLEAN,
+        _ => FINDINGS,
+    };
+    if args.json.as_deref() != Some(Path::new("-")) {
+        let mut out = verdict::listing(&report, args.limit);
+        out.push_str(&summary(args, &trace, &forecast, &report, tally.as_ref()));
+        out.push_str(&verdict::closing(&report, failing, code));
+        // Findings are findings, also if nobody reads them to the end.
+        match output::show(&out) {
+            Err(Error::OutputClosed) => {}
+            shown => shown?,
+        }
+    }
+    Ok(code)
+}
+
+fn patterns(args: &Predict) -> Result<Vec<Pattern>, Error> {
+    let mut patterns = match args.only_patterns {
+        true => Vec::new(),
+        false => builtin(),
+    };
+    for path in &args.pattern {
+        let text = fs::read_to_string(path).map_err(Error::file(path))?;
+        let own = parse_all(&text)
+            .map_err(|error| Error::Wish(format!("{}: {error}", path.display())))?;
+        if own.is_empty() {
+            let path = path.display();
+            return Err(Error::Wish(format!("{path}: there is no pattern in it")));
+        }
+        for pattern in own {
+            if patterns.iter().any(|known| known.name() == pattern.name()) {
+                return Err(Error::Wish(format!(
+                    "{}: there is already a pattern called {}",
+                    path.display(),
+                    pattern.name()
+                )));
+            }
+            patterns.push(pattern);
+        }
+    }
+    Ok(patterns)
+}
+
+fn read(path: &Path) -> Result<Trace, Error> {
+    let Input { mut source, size } = input::open(path)?;
+    let mut progress = Progress::bytes(size);
+    let mut events = Vec::new();
+    let mut batch = Vec::new();
+    loop {
+        source.next_batch(&mut batch).map_err(Error::trace(path))?;
+        if batch.is_empty() {
+            break;
+        }
+        events.extend_from_slice(&batch);
+        progress.at(source.position());
+    }
+    drop(progress);
+    input::warn_if_incomplete(path, &source);
+    Ok(Trace {
+        space: source.space(),
+        tables: source.tables().clone(),
+        events,
+    })
+}
+
+/// The functions that are meant; says which wish none of them fulfils.
+fn atomic_functions(args: &Predict, trace: &Trace) -> Vec<FunctionId> {
+    let functions = || (0..trace.tables.functions.len()).map(FunctionId::from_index);
+    let named = |glob: &str, f: &FunctionId| matches(glob, &trace.tables.function_name(*f));
+    let mut atomic = Vec::new();
+    for glob in &args.atomic_functions {
+        let before = atomic.len();
+        atomic.extend(functions().filter(|f| named(glob, f)));
+        if atomic.len() == before {
+            anstream::eprintln!("racehound: warning: no function of the trace is called {glob}");
+        }
+    }
+    let calls = |op: &Op| matches!(op, Op::Call { function } if atomic.contains(function));
+    if !atomic.is_empty() && !trace.events.iter().any(|e| calls(&e.op)) {
+        anstream::eprintln!(
+            "racehound: warning: {}: no call of an atomic function is recorded in it",
+            args.trace.display()
+        );
+    }
+    atomic
+}
+
+/// Whether a name is like a glob: `*` is anything, `?` any one character.
+fn matches(glob: &str, name: &str) -> bool {
+    let (glob, name): (Vec<char>, Vec<char>) = (glob.chars().collect(), name.chars().collect());
+    // Which beginnings of the name fit the glob so far.
+    let mut fits = vec![false; name.len() + 1];
+    fits[0] = true;
+    for wanted in glob {
+        let before = fits.clone();
+        for end in 0..=name.len() {
+            fits[end] = match wanted {
+                '*' => before[..=end].contains(&true),
+                _ => end > 0 && before[end - 1] && (wanted == '?' || wanted == name[end - 1]),
+            };
+        }
+    }
+    fits[name.len()]
+}
+
+fn write_schedules(
+    directory: &Path,
+    trace: &Trace,
+    forecast: &Forecast<'_>,
+    predicted: &[Predicted],
+) -> Result<(), Error> {
+    let places = places(trace);
+    for one in predicted {
+        for (name, schedule) in schedules(forecast, one) {
+            let path = directory.join(format!("{name}.schedule"));
+            let text = explained(one, &schedule, &places);
+            fs::write(&path, text).map_err(Error::file(&path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Where in the source the places of schedules are.
+fn places(trace: &Trace) -> HashMap<String, String> {
+    let tables = &trace.tables;
+    let place = |id: SiteId| {
+        let site = tables.sites.get(id.index())?;
+        let function = site.function.map(|f| tables.function_name(f));
+        let position = tables.site_name(id);
+        let described = match function {
+            Some(function) => format!("{position} in {function}"),
+            None => position,
+        };
+        let name = tables.site(id);
+        (name != described).then_some((name, described))
+    };
+    let ids = (0..tables.sites.len()).map(SiteId::from_index);
+    ids.filter_map(place).collect()
+}
+
+/// A schedule with comments for whoever reads it: what happens in it, and where the
+/// places are.
+fn explained(one: &Predicted, schedule: &Schedule, places: &HashMap<String, String>) -> String {
+    let mut comments = String::new();
+    let finding = anstream::adapter::strip_str(&text::finding(&one.finding)).to_string();
+    for line in finding.lines() {
+        let _ = writeln!(comments, "# {line}");
+    }
+    let runs = schedule.moves().iter().filter_map(|r#move| match r#move {
+        Move::Run { points, .. } => Some(points),
+        Move::Notify { .. } => None,
+    });
+    let used: BTreeSet<&str> = runs.flatten().map(|p| p.point.site.as_str()).collect();
+    for name in used {
+        if let Some(place) = places.get(name) {
+            let _ = writeln!(comments, "# {name} is {place}");
+        }
+    }
+    let text = schedule.to_string();
+    match text.split_once('\n') {
+        Some((title, rest)) => format!("{title}\n{comments}{rest}"),
+        None => text,
+    }
+}
+
+/// The schedules of a finding, by name: for a race, one for either order.
+pub(crate) fn schedules(forecast: &Forecast<'_>, one: &Predicted) -> Vec<(String, Schedule)> {
+    let id = &one.finding.id;
+    let straight = forecast.schedule(&one.prediction);
+    let reversed = forecast.reversed(&one.prediction);
+    let reversed = reversed.and_then(|r| forecast.schedule(&r));
+    let named = |name: String| move |schedule| (name, schedule);
+    [
+        straight.map(named(id.clone())),
+        reversed.map(named(format!("{id}.reversed"))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The paper's Table 1, for this trace.
+fn summary(
+    args: &Predict,
+    trace: &Trace,
+    forecast: &Forecast<'_>,
+    report: &Report,
+    tally: Option<&Tally>,
+) -> String {
+    let mut out = String::new();
+    let count = |kind: &str| {
+        let findings = report.findings.iter();
+        let is = |f: &&racehound_report::finding::Finding| String::from(f.kind.clone()) == kind;
+        findings.filter(is).count().to_string()
+    };
+    let own = report
+        .findings
+        .iter()
+        .filter(|f| String::from(f.kind.clone()).starts_with("pattern:"));
+    let own = own.count();
+    let mut heads = vec!["", "Thread", "Event", "Race", "AV", "ASV"];
+    let name = args.trace.file_name().unwrap_or_default();
+    let mut row = vec![
+        name.to_string_lossy().into_owned(),
+        forecast.threads().to_string(),
+        thousands(trace.events.len() as u64),
+        count("race"),
+        count("atomicity"),
+        count("atomic-set"),
+    ];
+    if !args.pattern.is_empty() {
+        heads.push("own");
+        row.push(own.to_string());
+    }
+    if tally.is_some() {
+        heads.extend(["REAL", "EXP", "F"]);
+        let of = |status: Status| report.findings.iter().filter(move |f| f.status == status);
+        row.push(of(Status::Confirmed).count().to_string());
+        row.push(
+            report
+                .findings
+                .iter()
+                .filter(|f| f.harm.is_some())
+                .count()
+                .to_string(),
+        );
+        row.push(of(Status::Unreproduced).count().to_string());
+    }
+    let mut table = Table::new(heads);
+    table.row(row);
+    out.push_str(&table.render());
+    if !forecast.pruned.is_empty() {
+        let _ = writeln!(
+            out,
+            "  {} pruned: no order of these events respects locks and threads",
+            counted(forecast.pruned.len(), "suspicion")
+        );
+    }
+    if let Some(window) = args.window {
+        let _ = writeln!(
+            out,
+            "  only within {} events of each other: --window",
+            thousands(window)
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_are_as_in_a_shell() {
+        for (glob, name, fits) in [
+            ("push", "push", true),
+            ("push", "pushed", false),
+            ("push*", "pushed", true),
+            ("*_add", "list_add", true),
+            ("l?st*a*", "list_add", true),
+            ("l?st", "lst", false),
+            ("*", "", true),
+            ("?", "é", true),
+        ] {
+            assert_eq!(matches(glob, name), fits, "{glob} {name}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Predictions to findings of the contract.
+
+use std::collections::BTreeMap;
+
+use racehound_predict::pattern::{Kind as PatternKind, Pattern};
+use racehound_predict::regions::Root;
+use racehound_predict::{Circumstances, Forecast, Prediction};
+use racehound_report::finding::{Access, Explanation, Finding, Kind, Location, Status};
+use racehound_trace::Trace;
+
+use crate::findings::{at_site, names, nowhere, what};
+
+/// The technique's name in findings.
+const PECAN: &str = "pecan";
+
+/// A finding, and a prediction that shows it.
+pub(crate) struct Predicted {
+    pub(crate) finding: Finding,
+    pub(crate) prediction: Prediction,
+}
+
+/// One finding for each kind of anomaly and source positions, by kind.
+pub(crate) fn findings(trace: &Trace, forecast: &Forecast<'_>) -> Vec<Predicted> {
+    let circumstances = forecast.circumstances(&forecast.predictions);
+    let mut all: Vec<Predicted> = Vec::new();
+    let mut known = BTreeMap::new();
+    for prediction in &forecast.predictions {
+        let pattern = forecast.pattern(prediction);
+        let about = |event: &u32| circumstances.get(event);
+        let finding = finding(trace, pattern, prediction, &about);
+        let at = *known.entry(finding.identity()).or_insert(all.len());
+        match all.get_mut(at) {
+            Some(first) => {
+                first.finding.locations += usize::from(first.finding.location != finding.location);
+            }
+            None => all.push(Predicted {
+                finding,
+                prediction: prediction.clone(),
+            }),
+        }
+    }
+    all.sort_by_key(|p| forecast.pattern(&p.prediction).kind());
+    for (i, predicted) in all.iter_mut().enumerate() {
+        predicted.finding.id = format!("R{}", i + 1);
+    }
+    all
+}
+
+fn finding<'c>(
+    trace: &Trace,
+    pattern: &Pattern,
+    prediction: &Prediction,
+    about: &dyn Fn(&u32) -> Option<&'c Circumstances>,
+) -> Finding {
+    let tables = &trace.tables;
+    let access = |event: &u32| {
+        let Some(happened) = trace.events.get(*event as usize) else {
+            return nowhere();
+        };
+        let memory = happened.op.access();
+        let access = Access {
+            op: match memory.is_some_and(|m| m.is_write) {
+                true => "write",
+                false => "read",
+            }
+            .to_owned(),
+            size: memory.map_or(0, |m| m.size),
+            thread: tables.thread_name(happened.thread),
+            locks: about(event).map_or_else(Vec::new, |c| names(&c.locks, tables)),
+            atomic: memory.is_some_and(|m| m.is_atomic),
+            ..nowhere()
+        };
+        at_site(access, happened.site, tables)
+    };
+    let (kind, detail) = match pattern.kind() {
+        PatternKind::Race => (Kind::Race, None),
+        PatternKind::Atomicity => (Kind::Atomicity, pattern.name().strip_prefix("atomicity-")),
+        PatternKind::AtomicSet => (Kind::AtomicSet, pattern.name().strip_prefix("atomic-set-")),
+        PatternKind::User => (Kind::Pattern(pattern.name().to_owned()), None),
+    };
+    Finding {
+        id: String::new(),
+        kind,
+        detail: detail.map(str::to_owned),
+        status: Status::Predicted,
+        location: location(trace, pattern, prediction),
+        locations: 1,
+        accesses: prediction.events.iter().map(access).collect(),
+        found_by: vec![PECAN.to_owned()],
+        reasons: vec![Explanation {
+            by: PECAN.to_owned(),
+            because: reason(trace, pattern, prediction, about),
+        }],
+        first_run: 1,
+        ..Finding::default()
+    }
+}
+
+/// The variables of the pattern, in their order.
+fn location(trace: &Trace, pattern: &Pattern, prediction: &Prediction) -> Location {
+    let mut variables: Vec<Option<(String, u32)>> = Vec::new();
+    for (step, event) in pattern.steps().iter().zip(&prediction.events) {
+        let memory = trace.events[*event as usize].op.access();
+        let named = memory.map(|m| (trace.tables.loc_name(trace.space, m.loc), m.size));
+        if variables.len() <= step.variable {
+            variables.resize(step.variable + 1, None);
+        }
+        variables[step.variable] = variables[step.variable].take().or(named);
+    }
+    let all: Vec<(String, u32)> = variables.into_iter().flatten().collect();
+    let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    Location {
+        what: what(trace.space).to_owned(),
+        name: names.join(", "),
+        size: all.first().map_or(0, |(_, size)| *size),
+        ..Location::default()
+    }
+}
+
+/// Why it can happen, in a sentence.
+fn reason<'c>(
+    trace: &Trace,
+    pattern: &Pattern,
+    prediction: &Prediction,
+    about: &dyn Fn(&u32) -> Option<&'c Circumstances>,
+) -> String {
+    let how = match prediction.has_schedule {
+        true => "there is a schedule for it",
+        false => "nothing speaks against it, but no schedule was found",
+    };
+    if pattern.kind() == PatternKind::Race {
+        return format!("no lock in common, and no order between the two; {how}");
+    }
+    let mut regions = Vec::new();
+    for region in 0.. {
+        let of_region = |i: &usize| pattern.steps()[*i].region == region;
+        let steps: Vec<usize> = (0..pattern.steps().len()).filter(of_region).collect();
+        let Some(&first) = steps.first() else { break };
+        if steps.len() < 2 {
+            continue;
+        }
+        let numbers: Vec<String> = steps.iter().map(|i| (i + 1).to_string()).collect();
+        let root = about(&prediction.events[first]).and_then(|c| c.region);
+        let made = match root {
+            Some(Root::Lock(lock)) => {
+                format!("a critical section of {}", trace.tables.sync_name(lock))
+            }
+            Some(Root::Annotation) | None => "an atomic region".to_owned(),
+        };
+        regions.push(format!("{} are in {made}", numbers.join(" and ")));
+    }
+    match regions.is_empty() {
+        true => how.to_owned(),
+        false => format!("{}; {how}", regions.join(", ")),
+    }
+}

@@ -1,0 +1,254 @@
+//! Anomalies predicted from a recorded run, and made to happen in another one.
+
+use serde_json::Value;
+
+use crate::workshop::{Workshop, stderr, stdout};
+
+/// Builds a program, records a run of it, and puts all predictions to the test.
+fn confirmed(text: &str) -> (Workshop, Value) {
+    let shop = Workshop::new();
+    shop.write("program.c", text);
+    shop.cc(&["-g", "-O1", "program.c", "-o", "program"]);
+    let run = [
+        "run",
+        "--detector",
+        "none",
+        "--record",
+        "run.rht",
+        "--",
+        "./program",
+    ];
+    let recorded = shop.racehound(&run);
+    assert!(recorded.status.success(), "{}", stderr(&recorded));
+    let predict = [
+        "predict",
+        "run.rht",
+        "--json",
+        "findings.json",
+        "--confirm",
+        "--",
+        "./program",
+    ];
+    let output = shop.racehound(&predict);
+    assert_eq!(stderr(&output), "");
+    assert!(stdout(&output).contains("REAL"), "{}", stdout(&output));
+    let findings = shop.findings("findings.json")["findings"].clone();
+    (shop, findings)
+}
+
+fn lines(finding: &Value) -> Vec<u64> {
+    let accesses = finding["accesses"].as_array().unwrap();
+    accesses
+        .iter()
+        .map(|a| a["line"].as_u64().unwrap())
+        .collect()
+}
+
+fn find<'f>(findings: &'f Value, kind: &str, wanted: &[u64]) -> &'f Value {
+    let is_it = |f: &&Value| f["kind"] == kind && lines(f) == wanted;
+    let found = findings.as_array().unwrap().iter().find(is_it);
+    found.unwrap_or_else(|| panic!("{kind} {wanted:?}: {findings:#}"))
+}
+
+/// The JDK's StringBuffer.append: every access is locked. `append` holds the lock of
+/// its own buffer throughout, so it is a region; the other buffer's length and
+/// characters are asked for under that one's lock, one after the other.
+const STRING_BUFFER: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
+static int count = 5;
+static int length(void) {
+    pthread_mutex_lock(&other);
+    int n = count;               /* 8 */
+    pthread_mutex_unlock(&other);
+    return n;
+}
+static void get_chars(int n) {
+    pthread_mutex_lock(&other);
+    assert(n <= count);          /* 14 */
+    pthread_mutex_unlock(&other);
+}
+static void *append(void *unused) {
+    pthread_mutex_lock(&own);
+    get_chars(length());
+    pthread_mutex_unlock(&own);
+    return unused;
+}
+static void *erase(void *unused) {
+    pthread_mutex_lock(&other);
+    count = 0;                   /* 25 */
+    pthread_mutex_unlock(&other);
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, append, 0);
+    pthread_join(a, 0);
+    pthread_create(&a, 0, append, 0);
+    pthread_create(&b, 0, erase, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+"#;
+
+#[test]
+fn an_atomicity_violation_behind_locks_is_made_to_happen() {
+    let (_shop, findings) = confirmed(STRING_BUFFER);
+    let bug = find(&findings, "atomicity", &[8, 25, 14]);
+    assert_eq!(bug["status"], "confirmed", "{bug:#}");
+    assert_eq!(bug["detail"], "r-w-r");
+    assert_eq!(bug["harm"]["kind"], "crash", "{bug:#}");
+}
+
+/// pecan.txt Figure 3: looking and taking are each locked, and meant to be one.
+const WITHDRAWALS: &str = r#"
+#include "racehound.h"
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int balance = 100;
+static void *withdraw(void *unused) {
+    RACEHOUND_REGION_BEGIN();
+    pthread_mutex_lock(&lock);
+    int value = balance;         /* 10 */
+    pthread_mutex_unlock(&lock);
+    if (value >= 50) {
+        pthread_mutex_lock(&lock);
+        balance -= 50;           /* 14 */
+        pthread_mutex_unlock(&lock);
+    }
+    RACEHOUND_REGION_END();
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, withdraw, 0);
+    pthread_create(&b, 0, withdraw, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+"#;
+
+#[test]
+fn regions_that_the_program_names_are_regions() {
+    let header = include_str!("../../../examples/racehound.h");
+    let text = WITHDRAWALS.replace(
+        "#include \"racehound.h\"\n",
+        &format!("{header}\n#line 3\n"),
+    );
+    let (_shop, findings) = confirmed(&text);
+    let all = findings.as_array().unwrap();
+    let lost = |f: &&Value| f["kind"] == "atomicity" && lines(f) == [10, 14, 14];
+    let mut lost = all.iter().filter(lost);
+    let bug = lost.find(|f| f["detail"] == "r-w-w" || f["detail"] == "r-w-r");
+    let bug = bug.unwrap_or_else(|| panic!("{findings:#}"));
+    assert_eq!(bug["status"], "confirmed", "{bug:#}");
+}
+
+/// pecan.txt Figure 5 without the order: the schedule moves a critical section.
+const FIGURE_5: &str = r#"
+#include <pthread.h>
+static pthread_mutex_t l = PTHREAD_MUTEX_INITIALIZER;
+static int x;
+static void *first(void *unused) {
+    pthread_mutex_lock(&l);
+    x = 1;                       /* 7 */
+    pthread_mutex_unlock(&l);
+    return unused;
+}
+static void *second(void *unused) {
+    pthread_mutex_lock(&l);
+    pthread_mutex_unlock(&l);
+    x = 2;                       /* 14 */
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, first, 0);
+    pthread_create(&b, 0, second, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return x > 2;
+}
+"#;
+
+#[test]
+fn a_race_is_made_to_happen_either_way() {
+    let (_shop, findings) = confirmed(FIGURE_5);
+    let race = findings.as_array().unwrap();
+    assert_eq!(race.len(), 1, "{findings:#}");
+    let mut where_ = lines(&race[0]);
+    where_.sort_unstable();
+    assert_eq!(where_, [7, 14]);
+    assert_eq!(race[0]["status"], "confirmed", "{findings:#}");
+}
+
+/// What looks like a race, but for a flag that nobody would have set.
+const FLAG: &str = r#"
+#include <pthread.h>
+static pthread_mutex_t l = PTHREAD_MUTEX_INITIALIZER;
+static int ready, data;
+static void *giver(void *unused) {
+    data = 1;                    /* 6 */
+    pthread_mutex_lock(&l);
+    ready = 1;
+    pthread_mutex_unlock(&l);
+    return unused;
+}
+static void *taker(void *unused) {
+    for (;;) {
+        pthread_mutex_lock(&l);
+        int seen = ready;
+        pthread_mutex_unlock(&l);
+        if (seen) break;
+    }
+    data = 2;                    /* 19 */
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, giver, 0);
+    pthread_create(&b, 0, taker, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return data > 2;
+}
+"#;
+
+#[test]
+fn what_cannot_happen_is_unreproduced_and_the_reason_is_kept() {
+    let (_shop, findings) = confirmed(FLAG);
+    let race = findings.as_array().unwrap();
+    let race = race.iter().find(|f| f["kind"] == "race").unwrap();
+    assert_eq!(race["status"], "unreproduced", "{race:#}");
+    let reasons = race["reasons"].as_array().unwrap();
+    let tried = reasons.iter().find(|r| r["by"] == "re-execution").unwrap();
+    let why = tried["because"].as_str().unwrap();
+    assert!(why.contains("left the schedule at"), "{why}");
+}
+
+#[test]
+fn schedules_are_files_that_can_be_followed() {
+    let (shop, _) = confirmed(FIGURE_5);
+    let clips = ["predict", "run.rht", "--schedules", "clips"];
+    assert!(shop.racehound(&clips).status.success());
+    for clip in ["R1", "R1.reversed"] {
+        let plan = format!("follow:file=clips/{clip}.schedule");
+        let run = [
+            "run",
+            "--detector",
+            "none",
+            "--schedule",
+            &plan,
+            "--",
+            "./program",
+        ];
+        let output = shop.racehound(&run);
+        assert!(
+            stderr(&output).contains(": confirmed\n"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}

@@ -1,0 +1,295 @@
+//! Pattern-directed search (pecan.txt §5.2).
+//!
+//! A tuple of accesses is a candidate if it fits the pattern but for the order in
+//! which it happened, and if nothing speaks against its happening in the
+//! pattern's order: no access must come before an earlier one of the tuple, and
+//! where others act between two accesses of a thread there is a *gap* between
+//! these, a place to stand, in which its locks let them (Algorithms 1 and 2; in the
+//! former the printed inequality is a slip, §4.2 has what is meant).
+//!
+//! Those are necessary conditions, so every tuple that can happen at all in the
+//! order of some execution with the same events is found. What is found need not
+//! be possible: that the schedule tells.
+//!
+//! # How it scales
+//! The search is over [groups](crate::index) of accesses, not over accesses; and for
+//! two groups that cannot be told apart but by time, the moments in which they
+//! meet are found by bisection. Locations that a lock protects are not looked at.
+//! For patterns with regions those regions come first that others can act in, the
+//! *anchors*, and whatever shares a location with them second: in a program that
+//! locks what it should there are none.
+
+mod anchors;
+mod races;
+
+use std::rc::Rc;
+
+use racehound_trace::{SiteId, ThreadId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::context::ContextId;
+use crate::index::{Group, Index, Region};
+use crate::pattern::{AccessType, Kind, Pattern, Step};
+
+use anchors::{Bindings, Openness, Shape};
+
+/// Tries for one set of places. With groups that differ in time only, the first
+/// one nearly always settles it.
+const TRIES: u32 = 64;
+
+/// What becomes of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It can happen: no other one for the same places is needed.
+    Accepted,
+    /// Perhaps another one for the same places can.
+    Rejected,
+}
+
+/// Who judges candidates: a pattern's number, and events in pattern order.
+pub(crate) type Judge<'a> = dyn FnMut(&Index<'_>, usize, &[u32]) -> Verdict + 'a;
+
+/// What makes two candidates the same to a user: the pattern's number and the
+/// sites. The three patterns of races are one here, whose sites have no order.
+type Places = (usize, Vec<SiteId>);
+
+/// The number that stands for all patterns of races.
+const ANY_RACE: usize = usize::MAX;
+
+/// A search for all patterns.
+pub(crate) struct Search<'s, 't> {
+    index: &'s mut Index<'t>,
+    patterns: &'s [Pattern],
+    judge: &'s mut Judge<'s>,
+    /// No two events of a tuple are further apart.
+    window: Option<u32>,
+    /// Places that are settled, or were tried that often.
+    tries: FxHashMap<Places, u32>,
+    openness: Openness,
+    /// Regions with an access to something that others can access meanwhile.
+    open_regions: Option<Rc<[usize]>>,
+    /// What was found for units that are alike.
+    bindings: FxHashMap<Shape, Rc<Bindings>>,
+    /// Places of accesses that nothing orders: synchronisation alone does not
+    /// say what they see.
+    pub(crate) racing: FxHashSet<SiteId>,
+}
+
+impl<'s, 't> Search<'s, 't> {
+    /// For these patterns, each candidate put to the judge.
+    pub(crate) fn new(
+        index: &'s mut Index<'t>,
+        patterns: &'s [Pattern],
+        window: Option<u32>,
+        judge: &'s mut Judge<'s>,
+    ) -> Self {
+        Self {
+            index,
+            patterns,
+            judge,
+            window,
+            tries: FxHashMap::default(),
+            openness: Openness::default(),
+            open_regions: None,
+            bindings: FxHashMap::default(),
+            racing: FxHashSet::default(),
+        }
+    }
+
+    /// Finds everything, and says where accesses race.
+    pub(crate) fn run(mut self) -> FxHashSet<SiteId> {
+        self.find_races();
+        for number in 0..self.patterns.len() {
+            if self.patterns[number].kind() != Kind::Race {
+                self.find_tuples(number);
+            }
+        }
+        self.racing
+    }
+
+    fn is_settled(&self, places: &Places) -> bool {
+        let tries = self.tries.get(places);
+        tries.is_some_and(|tries| *tries >= TRIES)
+    }
+
+    fn propose(&mut self, places: &Places, pattern: usize, events: &[u32]) {
+        if let Some(window) = self.window {
+            let (Some(first), Some(last)) = (events.iter().min(), events.iter().max()) else {
+                return;
+            };
+            if last - first > window {
+                return;
+            }
+        }
+        let verdict = (self.judge)(self.index, pattern, events);
+        let tries = self.tries.entry(places.clone()).or_default();
+        *tries = match verdict {
+            Verdict::Accepted => TRIES,
+            Verdict::Rejected => *tries + 1,
+        };
+    }
+}
+
+fn fits(access: AccessType, group: &Group) -> bool {
+    match access {
+        AccessType::Read => group.reads,
+        AccessType::Write => group.writes,
+    }
+}
+
+/// Whether two accesses are to one variable.
+fn same_variable(a: &Group, b: &Group) -> bool {
+    a.slot == b.slot && a.mask & b.mask != 0
+}
+
+/// The steps of a pattern in one region.
+#[derive(Clone, Debug)]
+struct Unit {
+    thread: usize,
+    /// Their numbers in the pattern.
+    steps: Vec<usize>,
+    /// Whether another thread acts between the first and the last.
+    is_anchor: bool,
+}
+
+/// The units of a pattern, in the order in which to look for them: an anchor
+/// first, then whatever shares a variable with those before.
+fn units(steps: &[Step]) -> Vec<Unit> {
+    let regions = 1 + steps.iter().map(|s| s.region).max().unwrap_or(0);
+    let unit = |region: usize| {
+        let own = |i: &usize| steps[*i].region == region;
+        let numbers: Vec<usize> = (0..steps.len()).filter(own).collect();
+        let thread = steps[numbers[0]].thread;
+        let span = numbers[0]..numbers[numbers.len() - 1];
+        let foreign = |step: &Step| step.thread != thread;
+        Unit {
+            thread,
+            is_anchor: numbers.len() > 1 && steps[span].iter().any(foreign),
+            steps: numbers,
+        }
+    };
+    let mut left: Vec<Unit> = (0..regions).map(unit).collect();
+    let mut ordered: Vec<Unit> = Vec::new();
+    while !left.is_empty() {
+        let shares = |unit: &Unit| {
+            let mut variables = unit.steps.iter().map(|s| steps[*s].variable);
+            let bound = |v| {
+                let before = ordered.iter().flat_map(|u| &u.steps);
+                before.clone().any(|s| steps[*s].variable == v)
+            };
+            variables.any(bound)
+        };
+        let rank = |unit: &Unit| (!shares(unit), !unit.is_anchor);
+        let best = (0..left.len()).min_by_key(|i| rank(&left[*i])).unwrap_or(0);
+        ordered.push(left.remove(best));
+    }
+    ordered
+}
+
+/// Whether what a lock protects can be left out for a pattern: every variable is
+/// written, and two threads access it in regions that overlap. If the lock's
+/// critical sections are those regions, they do not.
+pub(crate) fn spares_the_protected(pattern: &Pattern) -> bool {
+    if pattern.kind() == Kind::Race {
+        return true;
+    }
+    let steps = pattern.steps();
+    let variables = 1 + steps.iter().map(|s| s.variable).max().unwrap_or(0);
+    let units = units(steps);
+    (0..variables).all(|variable| {
+        let on = |i: &usize| steps[*i].variable == variable;
+        let written = steps
+            .iter()
+            .any(|s| s.variable == variable && s.access == AccessType::Write);
+        let own: Vec<&Unit> = units.iter().filter(|u| u.steps.iter().any(on)).collect();
+        let span = |u: &Unit| (u.steps[0], u.steps[u.steps.len() - 1]);
+        let overlap = |a: &Unit, b: &Unit| {
+            let ((from, to), (start, end)) = (span(a), span(b));
+            a.thread != b.thread && from < end && start < to
+        };
+        written && own.iter().any(|a| own.iter().any(|b| overlap(a, b)))
+    })
+}
+
+/// Whether some region of a pattern has more than two of its steps.
+pub(crate) fn has_long_regions(pattern: &Pattern) -> bool {
+    units(pattern.steps()).iter().any(|u| u.steps.len() > 2)
+}
+
+/// A place to stand between two accesses of a thread.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    event: u32,
+    context: ContextId,
+}
+
+impl Index<'_> {
+    /// The gaps between two events of a thread: behind the first one, and behind
+    /// each node until the second.
+    fn gaps(&self, thread: ThreadId, from: u32, to: u32) -> impl Iterator<Item = Gap> + '_ {
+        let nodes = &self.nodes[thread.index()];
+        let start = nodes.partition_point(|n| n.event <= from);
+        let first = Gap {
+            event: from,
+            context: match start {
+                0 => ContextId::FREE,
+                n => nodes[n - 1].context,
+            },
+        };
+        let within = nodes[start..].iter().take_while(move |n| n.event < to);
+        std::iter::once(first).chain(within.map(|n| Gap {
+            event: n.event,
+            context: n.context,
+        }))
+    }
+}
+
+/// The contexts of a region's gaps, and where they are.
+struct Contours {
+    gaps: Vec<Gap>,
+    /// By context: the events behind which it begins.
+    starts: Vec<(ContextId, Vec<u32>)>,
+}
+
+impl Region {
+    /// The gaps between its accesses.
+    fn contours(&self, index: &Index<'_>) -> Contours {
+        let event = |access: Option<&(u32, u32)>| access.map_or(0, |(_, event)| *event);
+        let (first, last) = (event(self.accesses.first()), event(self.accesses.last()));
+        Contours::new(index, self.thread, first, last)
+    }
+}
+
+impl Contours {
+    fn new(index: &Index<'_>, thread: ThreadId, from: u32, to: u32) -> Self {
+        let gaps: Vec<Gap> = index.gaps(thread, from, to).collect();
+        let mut starts: FxHashMap<ContextId, Vec<u32>> = FxHashMap::default();
+        for gap in &gaps {
+            starts.entry(gap.context).or_default().push(gap.event);
+        }
+        let mut starts: Vec<_> = starts.into_iter().collect();
+        starts.sort_unstable_by_key(|(context, _)| *context);
+        Self { gaps, starts }
+    }
+
+    fn all(&self) -> impl Iterator<Item = ContextId> + '_ {
+        self.starts.iter().map(|(context, _)| *context)
+    }
+
+    /// Those between two events of the region, sorted.
+    fn between(&self, from: u32, to: u32) -> impl Iterator<Item = ContextId> + '_ {
+        let at = self.gaps.partition_point(|gap| gap.event <= from);
+        let here = at.checked_sub(1).map(|at| self.gaps[at].context);
+        let begins = move |events: &[u32]| {
+            let first = events.partition_point(|event| *event <= from);
+            events.get(first).is_some_and(|event| *event < to)
+        };
+        let within = move |(context, events): &&(ContextId, Vec<u32>)| {
+            Some(*context) == here || begins(events)
+        };
+        self.starts
+            .iter()
+            .filter(within)
+            .map(|(context, _)| *context)
+    }
+}
