@@ -43,6 +43,7 @@ pub(crate) fn create(visit: &Visit, address: usize, traits: Traits, place: usize
     }
     let mut object = objects::at(thread, address, place);
     object.mutex.recursive = traits.recursive;
+    object.mutex.was_made = true;
     object.mutex.first_use = thread.stamp(visit.hot(), place);
     object.made = thread.context(place);
     objects::made(object.id, object.made);

@@ -2,6 +2,7 @@
 //! they are complete, and racehound ends as it did.
 
 mod control;
+mod drfinder;
 mod memory;
 mod recording;
 mod rust;

@@ -41,8 +41,7 @@ pub(super) fn of(thread: &mut Thread, lock: usize, place: usize) -> ClassId {
     if let Some(class) = object.mutex.class.checked_sub(1) {
         return ClassId(class);
     }
-    let was_made = !object.mutex.first_use.is_none();
-    let made = object.made;
+    let (was_made, made) = (object.mutex.was_made, object.made);
     drop(object);
     let name = name(lock, was_made, made);
     let class = with(|classes| {

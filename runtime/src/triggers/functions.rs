@@ -66,9 +66,10 @@ fn name(place: usize) -> Option<String> {
     }
 }
 
-/// Whether it is one of the C++ library's, which programs have copies of.
+/// Whether it is one of the C++ library's, which programs have copies of, or one of
+/// ours, in which threads begin.
 fn is_of_library(name: &str) -> bool {
-    const PARTS: [&str; 3] = ["std::", "__gnu_cxx::", "__gthread"];
+    const PARTS: [&str; 4] = ["std::", "__gnu_cxx::", "__gthread", "racehound_runtime::"];
     PARTS.iter().any(|part| name.starts_with(part))
 }
 
