@@ -336,3 +336,18 @@ fn its_schedules_can_be_replayed() {
         assert_eq!(races(&first), races(&again));
     }
 }
+
+#[test]
+fn a_seed_repeats_an_execution_when_nothing_new_is_told() {
+    let shop = written(KINDS);
+    for seed in 0..3 {
+        scheduled(&shop, &[&format!("drfinder:seed={seed}")]);
+    }
+    let hash = || {
+        let text = stderr(&scheduled(&shop, &["drfinder:seed=1"]));
+        let line = text.lines().find(|line| line.contains(" steps, hash "));
+        line.unwrap().rsplit(' ').next().unwrap().to_owned()
+    };
+    let first = hash();
+    assert!((0..3).all(|_| hash() == first));
+}

@@ -371,7 +371,7 @@ impl Roster {
         if self.running.is_some() {
             return Next::Nobody;
         }
-        let sleeps_end = is_guided();
+        let sleeps_end = is_guided() && !self.depends_on_the_world();
         loop {
             let mut enabled = std::mem::take(&mut self.enabled);
             enabled.clear();

@@ -66,10 +66,16 @@ fn name(place: usize) -> Option<String> {
     }
 }
 
-/// Whether it is one of the C++ library's, which programs have copies of, or one of
-/// ours, in which threads begin.
+/// Whether it is one of the C++ library's, which programs have copies of, or one in
+/// which threads begin: the C library's or ours.
 fn is_of_library(name: &str) -> bool {
-    const PARTS: [&str; 4] = ["std::", "__gnu_cxx::", "__gthread", "racehound_runtime::"];
+    const PARTS: [&str; 5] = [
+        "std::",
+        "__gnu_cxx::",
+        "__gthread",
+        "__libc_start",
+        "racehound_runtime::",
+    ];
     PARTS.iter().any(|part| name.starts_with(part))
 }
 

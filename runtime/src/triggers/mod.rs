@@ -23,6 +23,7 @@ use racehound_trace::FunctionId;
 use rustc_hash::FxHashSet;
 
 use crate::context::Context;
+use crate::interpose::Errno;
 use crate::options;
 use crate::spin::Locked;
 use crate::thread::Visit;
@@ -71,6 +72,7 @@ pub(crate) struct Stand {
 /// Where the current thread stands, about to do something at `place`, and to take
 /// a lock if there is one.
 pub(crate) fn stand(visit: &Visit, place: usize, lock: Option<usize>) -> Stand {
+    let _errno = Errno::keep();
     let class = lock.map(|lock| {
         let class = classes::of(visit.thread(), lock, place);
         functions::uses(place, class);
@@ -86,6 +88,7 @@ pub(crate) fn stand(visit: &Visit, place: usize, lock: Option<usize>) -> Stand {
 
 /// The current thread gives a lock back at `place`.
 pub(crate) fn gives_back(visit: &Visit, place: usize, lock: usize) {
+    let _errno = Errno::keep();
     let class = classes::of(visit.thread(), lock, place);
     functions::uses(place, class);
 }
@@ -107,6 +110,7 @@ pub(crate) fn new_names() -> Names {
 /// The thread has taken a lock, if that is collected. Stacks that took locks of the
 /// same class before have nothing to tell.
 pub(crate) fn collect(visit: &Visit, place: usize, lock: usize, taken: Context) {
+    let _errno = Errno::keep();
     let thread = visit.thread();
     let class = classes::of(thread, lock, place);
     if !thread.triggered.insert((taken, class)) {
