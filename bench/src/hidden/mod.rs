@@ -18,6 +18,7 @@ use std::{env, fs, io};
 use campaign::Campaign;
 use clap::Args;
 use generator::Shape;
+use racehound_report::table::counted;
 use tables::Row;
 use technique::{Race, Subject, Technique};
 
@@ -98,6 +99,15 @@ pub(crate) fn run(args: &Hidden) -> Result<ExitCode, Error> {
         args.runs, args.depth
     );
     print!("{}", tables::table_3(&rows).render());
+    for (row, hung) in rows.iter().map(|row| (row, row.hung())) {
+        if hung > 0 {
+            println!(
+                "Note: {} of {} did not end by themselves",
+                counted(hung, "run"),
+                row.name
+            );
+        }
+    }
     if args.depths {
         let depths: Vec<u32> = (2..=20).step_by(2).collect();
         let mut deep = Vec::new();
@@ -129,9 +139,9 @@ pub(crate) fn run(args: &Hidden) -> Result<ExitCode, Error> {
 
 fn measure(args: &Hidden, subject: &Subject) -> io::Result<Row> {
     const NATIVE: usize = 5;
-    let mut native = 0.0;
+    let mut native = f64::INFINITY;
     for _ in 0..NATIVE {
-        native += subject.run_native()? / NATIVE as f64;
+        native = native.min(subject.run_native()?);
     }
     let others = [Technique::FastTrack, Technique::ConTest, Technique::Pct];
     let [ft, ct, pct] = others.map(|other| Campaign::run(subject, other, args.runs));

@@ -10,12 +10,12 @@ use super::technique::Race;
 /// A program's row in Table 3.
 pub(super) struct Row {
     pub(super) name: String,
-    /// Seconds without anybody who looks on.
+    /// Seconds of the fastest run without anybody who looks on.
     pub(super) native: f64,
     /// FastTrack alone, ConTest and PCT.
     pub(super) others: [Campaign; 3],
     pub(super) drfinder: Campaign,
-    /// Seconds of the run that collects.
+    /// Seconds of the fastest run that collects.
     pub(super) collecting: f64,
     /// What each of the others has shown of DrFinder's new races in many runs,
     /// if that was tried.
@@ -39,6 +39,11 @@ impl Row {
             total.extend(other.races());
         }
         total
+    }
+
+    /// Runs that did not end by themselves.
+    pub(super) fn hung(&self) -> usize {
+        self.campaigns().map(|campaign| campaign.hung).sum()
     }
 
     fn factor(&self, seconds: f64) -> f64 {
