@@ -3,8 +3,8 @@
 //! A program has some rounds, one after the other, each with a race of its own
 //! between two threads, which meet at `edges` locks on the way. At every lock one
 //! of them is *early*: it comes straight to it. The other one is *late*: it takes
-//! locks of its own before, works a little, and comes to the lock by way of `depth`
-//! calls. A race shows if the late one comes first, every time.
+//! locks of its own before, works a little, in a ladder also sleeps, and comes to the
+//! lock by way of `depth` calls. A race shows if the late one comes first, every time.
 //!
 //! * In a *chain* the same thread is early at all locks. It accesses the variable
 //!   before, the other one afterwards: whatever lock it gets first orders the two.
@@ -107,7 +107,11 @@ static NOINLINE void down{edge}_0(struct node *node) {{ take{edge}(node, LATE); 
         );
         for pad in 0..PADS {
             if pad == PADS / 2 {
-                let _ = writeln!(text, "    work();");
+                let nap = match self.family {
+                    Family::Chain => "",
+                    Family::Ladder => " usleep(5000);",
+                };
+                let _ = writeln!(text, "    work();{nap}");
             }
             let _ = writeln!(
                 text,
@@ -228,6 +232,7 @@ fn push_line(text: &mut String, line: &str) -> u32 {
 const PREAMBLE: &str = "#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 #ifdef __clang__
 #define NOINLINE __attribute__((noinline))
 #else
