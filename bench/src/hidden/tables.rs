@@ -216,11 +216,22 @@ pub(super) fn conditions(rows: &[Row], runs: usize, many: usize) -> Table {
     let count = |index: usize| sum(rows, |row| row.others[index].races().len());
     let best = (0..3).map(count).max().unwrap_or(0);
     let found = sum(rows, |row| row.drfinder.races().len());
-    let more = found as f64 / best.max(1) as f64 - 1.0;
+    let more = found as f64 / best as f64 - 1.0;
+    let (measured, held) = match best {
+        0 => (format!("{found} and none"), found > 0),
+        best => (
+            format!("{found} and {best}: {:+.1} %", 100.0 * more),
+            more >= 0.23,
+        ),
+    };
+    let held = match found + best {
+        0 => "nothing to be found".to_owned(),
+        _ => verdict(held),
+    };
     table.row([
         format!("DrFinder finds at least 23 % more than the best of the others in {runs} runs"),
-        format!("{found} and {best}: {:+.1} %", 100.0 * more),
-        verdict(more >= 0.23),
+        measured,
+        held,
     ]);
     let cost = mean(rows, |row| row.factor(row.drfinder.seconds))
         / mean(rows, |row| row.factor(row.others[0].seconds));

@@ -84,11 +84,10 @@ fn name(lock: usize, was_made: bool, made: Context) -> String {
 /// A place of the program, which has its function's name beside it.
 fn in_words(place: usize) -> String {
     debug_assert!(is_of_program(place));
-    let line = symbols::lines(place).pop().unwrap_or_default();
-    let module = line.module.unwrap_or_default();
-    match line.function {
-        Some(function) => format!("{function} ({module}+{:#x})", line.offset),
-        None => format!("{module}+{:#x}", line.offset),
+    match symbols::function(place) {
+        Some((Some(function), module, offset)) => format!("{function} ({module}+{offset:#x})"),
+        Some((None, module, offset)) => format!("{module}+{offset:#x}"),
+        None => "?".to_owned(),
     }
 }
 

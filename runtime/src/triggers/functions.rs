@@ -59,10 +59,14 @@ fn name(place: usize) -> Option<String> {
     if !super::is_of_program(place) {
         return None;
     }
-    let line = symbols::lines(place).pop()?;
-    match line.function {
-        Some(name) => (!is_of_library(&name)).then_some(name),
-        None => Some(format!("{}+{:#x}", line.module?, line.offset)),
+    let (function, module, offset) = symbols::function(place)?;
+    match function {
+        Some(name) => {
+            // What is rarely executed the compiler puts elsewhere.
+            let name = name.trim_end_matches(".cold");
+            (!is_of_library(name)).then(|| name.to_owned())
+        }
+        None => Some(format!("{module}+{offset:#x}")),
     }
 }
 
