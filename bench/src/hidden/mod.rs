@@ -17,7 +17,7 @@ use std::{env, fs, io};
 
 use campaign::Campaign;
 use clap::Args;
-use generator::Shape;
+use generator::{Family, Shape};
 use racehound_report::table::counted;
 use tables::Row;
 use technique::{Race, Subject, Technique};
@@ -148,6 +148,7 @@ fn measure(args: &Hidden, subject: &Subject) -> io::Result<Row> {
     let (drfinder, collecting) = Campaign::run_drfinder(subject, args.depth, args.runs)?;
     let mut row = Row {
         name: subject.name.clone(),
+        sleeps: subject.sleeps,
         native,
         others: [ft?, ct?, pct?],
         drfinder,
@@ -244,6 +245,7 @@ fn build(shape: &Shape, directory: &Path) -> Result<Case, Error> {
         native,
         watched,
         arguments: Vec::new(),
+        sleeps: shape.family == Family::Ladder,
         directory,
     };
     Ok(Case { subject, races })
@@ -267,6 +269,7 @@ fn outside(args: &Hidden) -> Result<Vec<Case>, Error> {
             native: PathBuf::from(native),
             watched: PathBuf::from(watched),
             arguments: words.collect(),
+            sleeps: false,
             directory,
         };
         let races = None;

@@ -54,6 +54,8 @@ pub(super) struct Subject {
     /// With the runtime.
     pub(super) watched: PathBuf,
     pub(super) arguments: Vec<String>,
+    /// It sleeps on purpose.
+    pub(super) sleeps: bool,
     pub(super) directory: PathBuf,
 }
 

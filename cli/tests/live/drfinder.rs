@@ -90,7 +90,7 @@ fn what_it_shows_was_observed() {
         let findings = shop.findings("findings.json");
         let findings = findings["findings"].as_array().unwrap();
         if let Some(finding) = findings.first() {
-            assert_eq!(output.status.code(), Some(i32::from(FINDINGS)));
+            assert_eq!(output.status.code(), Some(FINDINGS));
             assert_eq!(finding["status"], "observed");
             return;
         }
@@ -306,7 +306,7 @@ fn a_deadlock_ends_the_run_with_a_report_and_the_next_seed_goes_on() {
     let (mut deadlocks, mut ends) = (0, 0);
     for seed in 0..12 {
         let output = scheduled(&shop, &["drfinder", "--seed", &seed.to_string()]);
-        match stderr(&output).contains("deadlock") && output.status.code() == Some(66) {
+        match stderr(&output).contains("deadlock") && output.status.code() == Some(FINDINGS) {
             true => deadlocks += 1,
             false => ends += 1,
         }
