@@ -59,7 +59,7 @@ fn figure_2_is_hidden_and_drfinder_shows_both_races_for_the_reasons_of_section_3
     let plain = shop.racehound(&["run", "--", "./program"]);
     assert!(plain.status.success(), "{}", stderr(&plain));
     let (mut on_x, mut on_y, mut log) = (false, false, String::new());
-    for seed in 0..6 {
+    for seed in 0..10 {
         let seed = seed.to_string();
         let output = scheduled(&shop, &["drfinder", "--explain", "--seed", &seed]);
         let text = stderr(&output);
