@@ -26,6 +26,7 @@ fn main() {
     for part in [
         "runtime",
         "detect",
+        "schedule",
         "trace",
         "report",
         "schedule",

@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout)]
 
+mod hidden;
 mod live;
 mod offline;
 mod predict;
@@ -23,6 +24,7 @@ enum Command {
     Offline(offline::Offline),
     Predict(predict::Predict),
     Live(live::Live),
+    Hidden(hidden::Hidden),
     #[command(hide = true)]
     PeakMemory(offline::PeakMemory),
     #[command(hide = true)]
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Command::PeakOfPrediction(args) => predict::peak(&args).map_or_else(|e| failed(&e), done),
         Command::PeakMemory(args) => offline::peak_memory(&args).map_or_else(|e| failed(&e), done),
         Command::Live(args) => live::run(&args).unwrap_or_else(|e| failed(&e)),
+        Command::Hidden(args) => hidden::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Spend(args) => live::spend(&args).map_or_else(|e| failed(&e), done),
         Command::Link(args) => live::link(args),
     }

@@ -57,7 +57,9 @@ pub(crate) struct Mutex {
     pub(crate) is_static: bool,
     /// The program says so: its destruction counts where others' does not.
     pub(crate) is_not_static: bool,
-    /// Who made it, if that was told.
+    /// It was made by a call for that, where its object says.
+    pub(crate) was_made: bool,
+    /// Who made it, if that was told and is of interest.
     pub(crate) first_use: Stamp,
     /// The last access by its users, before they gave it back.
     pub(crate) last_use: Stamp,

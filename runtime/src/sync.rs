@@ -43,6 +43,7 @@ pub(crate) fn create(visit: &Visit, address: usize, traits: Traits, place: usize
     }
     let mut object = objects::at(thread, address, place);
     object.mutex.recursive = traits.recursive;
+    object.mutex.was_made = true;
     object.mutex.first_use = thread.stamp(visit.hot(), place);
     object.made = thread.context(place);
     objects::made(object.id, object.made);
@@ -149,6 +150,7 @@ pub(crate) fn invalid(visit: &Visit, address: usize, place: usize) {
 
 /// The thread has taken a lock.
 pub(crate) fn acquired(visit: &Visit, address: usize, mode: Mode, traits: Traits, place: usize) {
+    triggers::collect(visit, place, address);
     let thread = visit.thread();
     if thread.ignore_sync != 0 {
         return;
@@ -205,9 +207,6 @@ pub(crate) fn acquired(visit: &Visit, address: usize, mode: Mode, traits: Traits
         deadlock::after_lock(&mut object);
     }
     drop(object);
-    if triggers::is_collecting() {
-        triggers::collect(visit, place, address, taken);
-    }
     if let Some(misuse) = misuse {
         report::misuse(thread, misuse, id.0, place, before);
     }
@@ -316,7 +315,7 @@ pub(crate) fn woken(
 ) {
     let thread = visit.thread();
     if thread.ignore_sync != 0 {
-        return;
+        return triggers::collect(visit, place, lock);
     }
     let mut object = objects::at(thread, condition, place);
     let id = object.id();

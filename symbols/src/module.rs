@@ -62,6 +62,14 @@ impl Module {
         self.with_dependent(|_, parsed| parsed.frames(address))
     }
 
+    /// The function that holds the address, by its symbol.
+    pub(crate) fn function(&self, address: u64) -> Option<String> {
+        self.with_dependent(|_, parsed| {
+            let symbol = parsed.functions().find(address)?;
+            Some(demangle(&symbol.name()))
+        })
+    }
+
     /// The variable that holds the address.
     pub(crate) fn variable(&self, address: u64) -> Option<Variable> {
         self.with_dependent(|_, parsed| parsed.variable(address))

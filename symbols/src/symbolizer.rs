@@ -76,6 +76,13 @@ impl Symbolizer {
             .map_or_else(Vec::new, |module| module.frames(address))
     }
 
+    /// The function that holds a code address, by the symbols alone: which functions
+    /// were inlined there, and from which lines, takes debug information and far
+    /// longer.
+    pub fn function(&mut self, module: &Path, address: u64) -> Option<String> {
+        self.module(module)?.function(address)
+    }
+
     /// The global or static variable that holds a data address.
     pub fn variable(&mut self, module: &Path, address: u64) -> Option<Variable> {
         self.module(module)?.variable(address)

@@ -109,7 +109,17 @@ fn c() {
     for options in ["-g", "-g -O2"] {
         let shop = Workshop::with_work(options);
         let addresses = sample(&shop, "work", 1);
-        assert_agreed(&shop, "work", &addresses);
+        let answers = assert_agreed(&shop, "work", &addresses);
+        let (module, mut symbolizer) = (shop.path("work"), Symbolizer::new());
+        for (address, frames) in addresses.iter().zip(answers) {
+            let outermost = frames.last().and_then(|frame| frame.function.clone());
+            if let (Some(function), Some(outermost)) =
+                (symbolizer.function(&module, *address), outermost)
+            {
+                // The compiler may have made a variant of it.
+                assert_eq!(function.split('.').next(), Some(outermost.as_str()));
+            }
+        }
     }
 }
 

@@ -75,12 +75,14 @@ pub(super) fn all(figures: &Figures) -> Vec<Limit> {
     let memory = figures.ratios(Quantity::Peak, Way::FASTTRACK, Way::ClangTsan);
     let acculock = cpu(Way::ACCULOCK, Way::FASTTRACK);
     let off = cpu(Way::Off, Way::Empty);
+    let collect = cpu(Way::Collect, Way::Native);
     vec![
         Limit::on_mean("fasttrack ÷ clang-tsan, CPU time", 0.85, peer.clone()),
         Limit::on_worst("fasttrack ÷ clang-tsan, CPU time", 1.1, peer),
         Limit::on_mean("fasttrack ÷ clang-tsan, peak memory", 1.0, memory),
         Limit::on_mean("acculock ÷ fasttrack, CPU time", 1.06, acculock),
         Limit::on_mean("none ÷ empty, CPU time", 1.05, off),
+        Limit::on_mean("collect ÷ native, CPU time", 1.39, collect),
         recording(figures),
     ]
 }

@@ -23,6 +23,8 @@ pub(super) enum Way {
     Empty,
     /// Racehound, without a detector.
     Off,
+    /// Racehound, which collects may-trigger relations and nothing else.
+    Collect,
     Detector(Which),
     /// FastTrack, and a trace is written.
     Record,
@@ -39,6 +41,7 @@ impl Way {
             Self::Native => "native",
             Self::Empty => "empty",
             Self::Off => "none",
+            Self::Collect => "collect",
             Self::Detector(which) => which.name(),
             Self::Record => "record",
             Self::ClangTsan => "clang-tsan",
@@ -50,7 +53,7 @@ impl Way {
         match self {
             Self::Native => Runtime::Absent,
             Self::Empty => Runtime::Empty,
-            Self::Off | Self::Detector(_) | Self::Record => Runtime::Racehound,
+            Self::Off | Self::Collect | Self::Detector(_) | Self::Record => Runtime::Racehound,
             Self::ClangTsan => Runtime::ClangTsan,
             Self::GccTsan => Runtime::GccTsan,
         }
@@ -61,7 +64,7 @@ impl Way {
         let fast = [Which::FastTrack, Which::AccuLock];
         let slow = Which::ALL.iter().filter(|which| !fast.contains(which));
         let detectors = fast.iter().chain(slow).copied().map(Self::Detector);
-        let before = [Self::Native, Self::Empty, Self::Off];
+        let before = [Self::Native, Self::Empty, Self::Off, Self::Collect];
         let after = [Self::Record, Self::ClangTsan, Self::GccTsan];
         before.into_iter().chain(detectors).chain(after).collect()
     }
@@ -83,6 +86,7 @@ impl Way {
     pub(super) fn options(self) -> Option<String> {
         Some(match self {
             Self::Off => "detector=none".to_owned(),
+            Self::Collect => "detector=none:schedule=collect".to_owned(),
             Self::Detector(which) if which.is_precise() => format!("detector={which}"),
             // Their false alarms are not what is measured.
             Self::Detector(which) => format!("detector={which}:report_bugs=0"),

@@ -3,6 +3,7 @@
 
 mod confirm;
 mod control;
+mod drfinder;
 mod hunt;
 mod memory;
 mod predict;

@@ -63,7 +63,8 @@ pub(crate) fn is_on() -> bool {
 
 /// Whether threads are guided to locks: then taking an annotated one is announced,
 /// and who sleeps can go at any time, for whoever foresees what a thread will do
-/// does not wait until it wakes up.
+/// does not wait until it wakes up. With somebody outside it has to: time passes as
+/// it does there.
 fn is_guided() -> bool {
     GUIDED.load(Ordering::Relaxed)
 }

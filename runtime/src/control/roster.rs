@@ -15,7 +15,7 @@ use racehound_schedule::{
     Choice, DrFinder, Fate, Fingerprint, Follow, Meeting, Pending, Relations, Replay, Strategy,
 };
 use racehound_trace::{Event, Mode, Op, Rng, SiteId, SyncId, ThreadId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::baton::Baton;
 use super::clock::{Clock, Moment};
@@ -172,6 +172,8 @@ pub(crate) struct Roster {
     barriers: FxHashMap<usize, Barrier>,
     /// What is being done once, and by whom.
     under_way: FxHashMap<usize, u32>,
+    /// Words that somebody has waited for in the kernel, or woken others by.
+    futexes: FxHashSet<usize>,
     /// In the order in which they began to wait.
     waiting: Vec<u32>,
     /// Threads that have ended but may not be gone yet.
@@ -241,6 +243,7 @@ impl Roster {
             locks: FxHashMap::default(),
             barriers: FxHashMap::default(),
             under_way: FxHashMap::default(),
+            futexes: FxHashSet::default(),
             waiting: Vec::new(),
             leaving: Vec::new(),
             changes: 0,
@@ -392,7 +395,7 @@ impl Roster {
         if self.running.is_some() {
             return Next::Nobody;
         }
-        let sleeps_end = is_guided();
+        let sleeps_end = is_guided() && !self.depends_on_the_world();
         loop {
             let mut enabled = std::mem::take(&mut self.enabled);
             enabled.clear();
@@ -749,6 +752,19 @@ impl Roster {
             }
         }
         moved
+    }
+
+    /// A word is used to wait by.
+    pub(super) fn is_futex(&mut self, address: usize) {
+        self.futexes.insert(address);
+    }
+
+    /// Whether changing a word of that size looks like taking a lock that is made of
+    /// a futex: such locks are 0 while they are free.
+    pub(super) fn is_free_futex(&self, address: usize, size: usize) -> bool {
+        // SAFETY: the program's own word, which it is about to change.
+        let value = || unsafe { (address as *const u32).read_volatile() };
+        size == 4 && self.futexes.contains(&address) && value() == 0
     }
 
     /// A thread does not wait any more.

@@ -278,8 +278,9 @@ impl Turn {
         self.note(|roster| roster.join(child, self.site));
     }
 
-    /// An annotated lock is about to be taken, which those who guide threads to
-    /// locks want to know of. Whether it is free only its own code knows.
+    /// A lock of the program's own is about to be taken: an annotated one, or one
+    /// that is made of a futex. Those who guide threads to locks want to know of
+    /// that. Whether it is free only its own code knows.
     pub(crate) fn about_to_lock(&self, address: usize, mode: Mode) {
         if !is_guided() {
             return;

@@ -6,6 +6,7 @@ use std::ffi::c_int;
 use racehound_trace::{Loc, MemoryOrder, Mode, Op, ThreadId};
 
 use super::clock::Until;
+use super::is_guided;
 use super::roster::{self, Arrival, Roster, Want};
 use super::turn::{Came, Turn, cancellation_point};
 use crate::interpose::Errno;
@@ -295,6 +296,7 @@ impl Turn {
     /// Waits for a futex to be woken. The error, if any.
     pub(crate) fn wait_for_futex(&self, futex: usize, bits: u32, until: Option<Until>) -> c_int {
         let want = Want::Wake { futex, bits };
+        self.note(|roster| roster.is_futex(futex));
         match self.wait_once(want, self.moment(until), |_| None) {
             Came::Fulfilled => 0,
             Came::TimedOut => libc::ETIMEDOUT,
@@ -306,6 +308,7 @@ impl Turn {
     pub(crate) fn wake_futex(&self, futex: usize, bits: u32, most: usize) -> usize {
         self.act(|_| None);
         self.note(|roster| {
+            roster.is_futex(futex);
             roster.tell(
                 most,
                 |want| matches!(want, Want::Wake { futex: f, bits: b } if f == futex && b & bits != 0),
@@ -360,7 +363,12 @@ impl Turn {
                 order,
             },
         };
-        self.wait(Want::Nothing, None, |_| Some(op));
+        let takes =
+            !is_load && is_guided() && self.note(|roster| roster.is_free_futex(address, size));
+        match takes {
+            true => self.about_to_lock(address, Mode::Exclusive),
+            false => _ = self.wait(Want::Nothing, None, |_| Some(op)),
+        }
         let bytes = || {
             let mut bytes = [0; 16];
             // SAFETY: the program's atomic of that size, which only we access now.

@@ -95,6 +95,17 @@ fn external_lines(place: usize) -> Vec<Line> {
     })
 }
 
+/// The function that a call at a place is in, if it has a symbol; and the name of its
+/// module, and how far into that it is.
+pub(crate) fn function(place: usize) -> Option<(Option<String>, String, usize)> {
+    let mut looking = Looking::begin();
+    let module = looking.module(place)?;
+    // The call is before the address it returns to.
+    let offset = place - 1 - module.bias;
+    let function = looking.symbolizer.function(&module.path, offset as u64);
+    Some((function, module.name(), offset))
+}
+
 /// The variable at an address, with its module.
 pub(crate) fn variable(address: usize) -> Option<(Variable, Module)> {
     Looking::begin().variable(address)

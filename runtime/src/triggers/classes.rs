@@ -41,8 +41,7 @@ pub(super) fn of(thread: &mut Thread, lock: usize, place: usize) -> ClassId {
     if let Some(class) = object.mutex.class.checked_sub(1) {
         return ClassId(class);
     }
-    let was_made = !object.mutex.first_use.is_none();
-    let made = object.made;
+    let (was_made, made) = (object.mutex.was_made, object.made);
     drop(object);
     let name = name(lock, was_made, made);
     let class = with(|classes| {
@@ -85,11 +84,10 @@ fn name(lock: usize, was_made: bool, made: Context) -> String {
 /// A place of the program, which has its function's name beside it.
 fn in_words(place: usize) -> String {
     debug_assert!(is_of_program(place));
-    let line = symbols::lines(place).pop().unwrap_or_default();
-    let module = line.module.unwrap_or_default();
-    match line.function {
-        Some(function) => format!("{function} ({module}+{:#x})", line.offset),
-        None => format!("{module}+{:#x}", line.offset),
+    match symbols::function(place) {
+        Some((Some(function), module, offset)) => format!("{function} ({module}+{offset:#x})"),
+        Some((None, module, offset)) => format!("{module}+{offset:#x}"),
+        None => "?".to_owned(),
     }
 }
 

@@ -59,16 +59,27 @@ fn name(place: usize) -> Option<String> {
     if !super::is_of_program(place) {
         return None;
     }
-    let line = symbols::lines(place).pop()?;
-    match line.function {
-        Some(name) => (!is_of_library(&name)).then_some(name),
-        None => Some(format!("{}+{:#x}", line.module?, line.offset)),
+    let (function, module, offset) = symbols::function(place)?;
+    match function {
+        Some(name) => {
+            // What is rarely executed the compiler puts elsewhere.
+            let name = name.trim_end_matches(".cold");
+            (!is_of_library(name)).then(|| name.to_owned())
+        }
+        None => Some(format!("{module}+{offset:#x}")),
     }
 }
 
-/// Whether it is one of the C++ library's, which programs have copies of.
+/// Whether it is one of the C++ library's, which programs have copies of, or one in
+/// which threads begin: the C library's or ours.
 fn is_of_library(name: &str) -> bool {
-    const PARTS: [&str; 3] = ["std::", "__gnu_cxx::", "__gthread"];
+    const PARTS: [&str; 5] = [
+        "std::",
+        "__gnu_cxx::",
+        "__gthread",
+        "__libc_start",
+        "racehound_runtime::",
+    ];
     PARTS.iter().any(|part| name.starts_with(part))
 }
 

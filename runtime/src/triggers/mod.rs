@@ -23,9 +23,10 @@ use racehound_trace::FunctionId;
 use rustc_hash::FxHashSet;
 
 use crate::context::Context;
-use crate::options;
+use crate::interpose::Errno;
 use crate::spin::Locked;
-use crate::thread::Visit;
+use crate::thread::{self, Visit};
+use crate::{detector, options, tape};
 
 pub(crate) use store::{load, save};
 
@@ -60,6 +61,9 @@ pub(crate) fn begin_collecting(collecting: &Collecting) {
     *COLLECTOR.lock() = Some(Free { collector, file });
     begin(depth);
     COLLECTING.store(true, Ordering::Relaxed);
+    if let Some(thread) = thread::current() {
+        thread.attend();
+    }
 }
 
 /// Where a thread stands, and the class of the lock that it asks for.
@@ -71,6 +75,7 @@ pub(crate) struct Stand {
 /// Where the current thread stands, about to do something at `place`, and to take
 /// a lock if there is one.
 pub(crate) fn stand(visit: &Visit, place: usize, lock: Option<usize>) -> Stand {
+    let _errno = Errno::keep();
     let class = lock.map(|lock| {
         let class = classes::of(visit.thread(), lock, place);
         functions::uses(place, class);
@@ -86,6 +91,7 @@ pub(crate) fn stand(visit: &Visit, place: usize, lock: Option<usize>) -> Stand {
 
 /// The current thread gives a lock back at `place`.
 pub(crate) fn gives_back(visit: &Visit, place: usize, lock: usize) {
+    let _errno = Errno::keep();
     let class = classes::of(visit.thread(), lock, place);
     functions::uses(place, class);
 }
@@ -106,10 +112,24 @@ pub(crate) fn new_names() -> Names {
 
 /// The thread has taken a lock, if that is collected. Stacks that took locks of the
 /// same class before have nothing to tell.
-pub(crate) fn collect(visit: &Visit, place: usize, lock: usize, taken: Context) {
+#[inline]
+pub(crate) fn collect(visit: &Visit, place: usize, lock: usize) {
+    if !COLLECTING.load(Ordering::Relaxed) {
+        return;
+    }
+    let thread = visit.thread();
+    let taken = thread.context_of(visit.hot(), place);
+    if thread.triggered.is_new(taken, lock) {
+        collect_new(visit, place, lock, taken);
+    }
+}
+
+#[cold]
+fn collect_new(visit: &Visit, place: usize, lock: usize, taken: Context) {
+    let _errno = Errno::keep();
     let thread = visit.thread();
     let class = classes::of(thread, lock, place);
-    if !thread.triggered.insert((taken, class)) {
+    if !thread.triggered.told.insert((taken, class)) {
         return;
     }
     let depth = DEPTH.load(Ordering::Relaxed);
@@ -132,6 +152,29 @@ pub(crate) fn collect(visit: &Visit, place: usize, lock: usize, taken: Context) 
     keep(&new, file.as_deref());
 }
 
+/// What a thread has told while it was collected.
+#[derive(Default)]
+pub(crate) struct Triggered {
+    /// Stacks, and the locks they took, lately.
+    recent: Vec<(Context, usize)>,
+    /// Stacks, and the classes of all locks they took.
+    told: FxHashSet<(Context, ClassId)>,
+}
+
+impl Triggered {
+    const RECENT: usize = 256;
+
+    /// Whether the stack has not just taken the same lock. Another lock that has
+    /// come to be at the same address is overlooked at worst.
+    fn is_new(&mut self, taken: Context, lock: usize) -> bool {
+        if self.recent.is_empty() {
+            self.recent = vec![(Context::UNKNOWN, 0); Self::RECENT];
+        }
+        let at = (taken.0 as usize ^ lock >> 3) % Self::RECENT;
+        std::mem::replace(&mut self.recent[at], (taken, lock)) != (taken, lock)
+    }
+}
+
 /// Adds new relations to their file, if they have one.
 pub(crate) fn keep(new: &Relations, file: Option<&str>) {
     if let Some(file) = file
@@ -141,10 +184,9 @@ pub(crate) fn keep(new: &Relations, file: Option<&str>) {
     }
 }
 
-/// Whether acquisitions are collected while nobody interferes.
-#[inline]
-pub(crate) fn is_collecting() -> bool {
-    COLLECTING.load(Ordering::Relaxed)
+/// Whether that is all that is wanted, so that nothing else need be looked at.
+pub(crate) fn is_all() -> bool {
+    COLLECTING.load(Ordering::Relaxed) && detector::is_idle() && !tape::is_recording()
 }
 
 /// What is said in the end of what was collected.
@@ -157,9 +199,6 @@ pub(crate) fn conclude() -> Option<String> {
         "racehound: schedule {plan}: {known} relations known, {new} new\n"
     ))
 }
-
-/// Stacks of a thread that have told what they have to tell.
-pub(crate) type Triggered = FxHashSet<(Context, ClassId)>;
 
 /// The place in the program at the end of a context: the innermost that is not one
 /// of the functions that we stand in for.
