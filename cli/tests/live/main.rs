@@ -2,7 +2,10 @@
 //! they are complete, and racehound ends as it did.
 
 mod control;
+mod deadlocks;
+mod endings;
 mod memory;
+mod outside;
 mod recording;
 mod rust;
 mod survival;
