@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout)]
 
+mod control;
 mod live;
 mod offline;
 
@@ -21,6 +22,7 @@ struct Args {
 enum Command {
     Offline(offline::Offline),
     Live(live::Live),
+    Control(control::Control),
     #[command(hide = true)]
     PeakMemory(offline::PeakMemory),
     #[command(hide = true)]
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     match Args::parse().command {
         Command::Offline(args) => offline::run(&args).map_or_else(|e| failed(&e), done),
         Command::PeakMemory(args) => offline::peak_memory(&args).map_or_else(|e| failed(&e), done),
+        Command::Control(args) => control::run(&args).map_or_else(|e| failed(&e), done),
         Command::Live(args) => live::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Spend(args) => live::spend(&args).map_or_else(|e| failed(&e), done),
         Command::Link(args) => live::link(args),
