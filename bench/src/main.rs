@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout)]
 
+mod control;
 mod hidden;
 mod live;
 mod offline;
@@ -25,6 +26,7 @@ enum Command {
     Predict(predict::Predict),
     Live(live::Live),
     Hidden(hidden::Hidden),
+    Control(control::Control),
     #[command(hide = true)]
     PeakMemory(offline::PeakMemory),
     #[command(hide = true)]
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => predict::run(&args).map_or_else(|e| failed(&e), done),
         Command::PeakOfPrediction(args) => predict::peak(&args).map_or_else(|e| failed(&e), done),
         Command::PeakMemory(args) => offline::peak_memory(&args).map_or_else(|e| failed(&e), done),
+        Command::Control(args) => control::run(&args).map_or_else(|e| failed(&e), done),
         Command::Live(args) => live::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Hidden(args) => hidden::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Spend(args) => live::spend(&args).map_or_else(|e| failed(&e), done),

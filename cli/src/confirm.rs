@@ -9,6 +9,7 @@ use racehound_hunt::harm::{self, Usual};
 use racehound_hunt::{Assignment, Ending, Executor};
 use racehound_predict::Forecast;
 use racehound_report::finding::{Explanation, Status};
+use racehound_report::journal::CONFIRMED;
 use racehound_schedule::Plan;
 
 use crate::args::Predict;
@@ -18,9 +19,6 @@ use crate::predictions::Predicted;
 use crate::progress::Progress;
 use crate::stdin::Spool;
 use crate::{shell, subject};
-
-/// What the word for an anomaly that happened is, in a verdict.
-const CONFIRMED: &str = "confirmed";
 
 /// How much was tried.
 pub(crate) struct Tally {

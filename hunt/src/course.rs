@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use racehound_report::finding::{Explanation, Finding, Harm, Kind, Location, Status};
+use racehound_report::journal::CONFIRMED;
 use racehound_schedule::{Collecting, Places, Plan};
 
 use crate::confirm::{self, Outcome, Suspect};
@@ -43,6 +44,8 @@ pub struct Settings {
     pub relations: PathBuf,
     /// Where schedules are kept that no seed repeats.
     pub schedules: PathBuf,
+    /// Where a free execution is recorded, to predict from.
+    pub trace: PathBuf,
 }
 
 /// Something to execute.
@@ -56,6 +59,8 @@ pub enum Task {
     Confirm(Box<Suspect>),
     /// To see whether it happens again: a finding, by its schedule.
     Repeat(Box<Finding>, Assignment),
+    /// To make a prediction happen, by any of its schedules.
+    Follow(Box<Finding>, Vec<Assignment>),
 }
 
 /// What came of it.
@@ -65,6 +70,9 @@ pub enum Result {
     Executed(Box<Execution>),
     /// An attempt to confirm.
     Tried(Outcome),
+    /// Executions that a prediction took, and those of them by whose plan it happens
+    /// each time.
+    Followed(u64, Vec<(Plan, Execution)>),
     /// There was no time left for it.
     Dropped,
 }
@@ -94,6 +102,8 @@ pub struct Course {
     tried: BTreeSet<(Vec<String>, Vec<String>)>,
     /// Failures and deadlocks that may happen again.
     repeats: Vec<(Finding, Assignment)>,
+    /// Predictions, with the schedules that should make each happen.
+    predicted: Vec<(Finding, Vec<Assignment>)>,
     /// How often failures had a chance to happen again.
     failures: BTreeMap<(String, Option<String>, Vec<String>), u32>,
     earlier: Vec<Finding>,
@@ -115,6 +125,7 @@ impl Course {
             open: Vec::new(),
             tried: BTreeSet::new(),
             repeats: Vec::new(),
+            predicted: Vec::new(),
             failures: BTreeMap::new(),
             earlier,
             schedules: Vec::new(),
@@ -136,6 +147,12 @@ impl Course {
             .into_iter()
             .map(|(finding, assignment)| Task::Repeat(Box::new(finding), assignment))
             .collect();
+        let predicted = std::mem::take(&mut self.predicted);
+        tasks.extend(
+            predicted
+                .into_iter()
+                .map(|(finding, schedules)| Task::Follow(Box::new(finding), schedules)),
+        );
         let open = std::mem::take(&mut self.open);
         tasks.extend(open.into_iter().filter_map(|finding| self.suspect(finding)));
         if !tasks.is_empty() {
@@ -168,6 +185,10 @@ impl Course {
         for detector in ["fasttrack", "fasttrack", "acculock", "hybrid"] {
             tasks.push(Task::Explore(free(detector)));
         }
+        tasks.push(Task::Explore(Assignment {
+            record: Some(self.settings.trace.clone()),
+            ..free("none")
+        }));
         for finding in &self.earlier {
             let plan = finding.schedule.as_ref().and_then(|text| text.parse().ok());
             if let Some(plan) = plan {
@@ -253,8 +274,67 @@ impl Course {
                 }
             }
             (Task::Confirm(suspect), Result::Tried(outcome)) => self.settle(suspect, outcome),
+            (Task::Follow(finding, _), Result::Followed(runs, happened)) => {
+                self.runs += runs;
+                self.settle_prediction((**finding).clone(), &happened);
+            }
             _ => {}
         }
+    }
+
+    /// Takes a prediction in, with the files of the schedules that should make it
+    /// happen.
+    pub fn predict(&mut self, mut finding: Finding, schedules: &[PathBuf]) {
+        if finding.kind == Kind::Race && !self.mark_tried(&finding) {
+            return;
+        }
+        finding.first_run = self.runs;
+        self.schedules.extend_from_slice(schedules);
+        let follow = |file: &PathBuf| {
+            let file = file.display().to_string();
+            let plan = Plan::Follow {
+                file,
+                verdict: None,
+            };
+            self.assignment("none", plan)
+        };
+        let assignments = schedules.iter().map(follow).collect();
+        self.predicted.push((finding.clone(), assignments));
+        self.add(finding);
+    }
+
+    /// What could not be made to happen by its schedule goes to RaceFuzzer, if that can
+    /// help.
+    fn settle_prediction(&mut self, mut finding: Finding, happened: &[(Plan, Execution)]) {
+        let Some((plan, _)) = happened.first() else {
+            if finding.kind == Kind::Race {
+                self.open.push(finding);
+            } else if let Some(known) = self.known(&finding) {
+                known.status = Status::Unreproduced;
+            }
+            return;
+        };
+        finding.status = Status::Confirmed;
+        finding.schedule = Some(plan.to_string());
+        let run = self.runs;
+        let harms = happened.iter().filter_map(|(plan, execution)| {
+            let harm = self.usual.judge(execution)?;
+            Some(Harm {
+                run,
+                schedule: Some(plan.to_string()),
+                ..harm
+            })
+        });
+        let harms: Vec<Harm> = harms.collect();
+        confirm::blame(std::slice::from_mut(&mut finding), harms);
+        self.add(finding);
+        self.forget_explained();
+    }
+
+    fn known(&mut self, finding: &Finding) -> Option<&mut Finding> {
+        let identity = finding.identity();
+        let mut findings = self.findings.iter_mut();
+        findings.find(|known| known.identity() == identity)
     }
 
     fn look_at(&mut self, assignment: &Assignment, execution: Execution) {
@@ -353,6 +433,11 @@ impl Course {
             self.mark_tried(&finding);
             _ = self.add(finding);
         }
+        self.forget_explained();
+    }
+
+    /// Failures that something else explains are not told again.
+    fn forget_explained(&mut self) {
         let explained: Vec<Harm> = self
             .findings
             .iter()
@@ -513,6 +598,32 @@ fn failure(harm: Harm, assignment: &Assignment, run: u64) -> Finding {
     }
 }
 
+/// Follows each schedule twice, to see whether it does what it is meant to each time.
+fn follow(
+    program: &mut dyn crate::Executor,
+    assignments: &[Assignment],
+) -> std::result::Result<Result, crate::execution::Error> {
+    let (mut runs, mut happened) = (0, Vec::new());
+    for assignment in assignments {
+        let mut times = 0;
+        let mut last = None;
+        while times < 2 {
+            let execution = program.execute(assignment)?;
+            runs += 1;
+            let fate = execution.scheduled.as_ref().and_then(|s| s.fate.as_deref());
+            if fate != Some(CONFIRMED) {
+                break;
+            }
+            times += 1;
+            last = Some(execution);
+        }
+        if let Some(execution) = last.filter(|_| times == 2) {
+            happened.push((assignment.schedule.clone(), execution));
+        }
+    }
+    Ok(Result::Followed(runs, happened))
+}
+
 /// Does a task.
 pub fn perform(
     program: &mut dyn crate::Executor,
@@ -527,6 +638,7 @@ pub fn perform(
         Task::Confirm(suspect) => {
             confirm::confirm(program, suspect, &mut |_| {}).map(Result::Tried)
         }
+        Task::Follow(_, assignments) => follow(program, assignments),
     };
     match result {
         Err(crate::execution::Error::Stopped) => Ok(Result::Dropped),
@@ -550,6 +662,7 @@ mod tests {
             patience: 2,
             relations: "relations".into(),
             schedules: "schedules".into(),
+            trace: "trace".into(),
         }
     }
 
@@ -619,7 +732,7 @@ mod tests {
             [Phase::Observing, Phase::Exploring, Phase::Exploring]
         );
         assert!(course.findings().is_empty());
-        assert_eq!(course.runs(), 3 + 4 + 2 * 4);
+        assert_eq!(course.runs(), 3 + 5 + 2 * 4);
     }
 
     #[test]
@@ -719,6 +832,49 @@ mod tests {
         });
         let kinds: Vec<_> = course.findings().iter().map(|f| f.kind.clone()).collect();
         assert_eq!(kinds, [Kind::Race]);
+    }
+
+    #[test]
+    fn a_prediction_is_followed_and_goes_to_racefuzzer_if_that_fails() {
+        for happens in [true, false] {
+            let mut course = Course::new(settings(), Vec::new(), 0);
+            let (_, tasks) = course.round().unwrap();
+            for task in &tasks {
+                course.learn(task, well());
+            }
+            let lost_update = Finding {
+                kind: Kind::Atomicity,
+                ..race([1, 1], Status::Predicted)
+            };
+            course.predict(lost_update, &["a".into()]);
+            course.predict(race([2, 3], Status::Predicted), &["b".into(), "c".into()]);
+            let (phase, tasks) = course.round().unwrap();
+            assert_eq!((phase, tasks.len()), (Phase::Confirming, 2));
+            for task in &tasks {
+                let Task::Follow(_, assignments) = task else {
+                    panic!("{task:?}");
+                };
+                let Result::Executed(crash) = executed(Ending::Signal(11), Vec::new()) else {
+                    unreachable!();
+                };
+                let plan = assignments[0].schedule.clone();
+                let happened = happens.then_some((plan, *crash)).into_iter().collect();
+                course.learn(task, Result::Followed(2, happened));
+            }
+            let findings = course.findings();
+            if happens {
+                let statuses: Vec<_> = findings.iter().map(|f| f.status).collect();
+                assert_eq!(statuses, [Status::Confirmed; 2]);
+                let plan = findings[0].schedule.as_deref();
+                assert_eq!(plan, Some("follow:file=a"));
+                assert_eq!(findings[0].harm.as_ref().unwrap().detail, "SIGSEGV");
+            } else {
+                let (_, tasks) = course.round().unwrap();
+                assert!(matches!(&tasks[..], [Task::Confirm(_)]), "{tasks:?}");
+                let failed = findings.iter().find(|f| f.kind == Kind::Atomicity);
+                assert_eq!(failed.unwrap().status, Status::Unreproduced);
+            }
+        }
     }
 
     #[test]

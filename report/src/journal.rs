@@ -38,7 +38,13 @@ pub struct Scheduled {
     /// Where the execution left the schedule that it should have followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<String>,
+    /// What became of the anomaly that it was to make happen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fate: Option<String>,
 }
+
+/// The fate of an anomaly that happened.
+pub const CONFIRMED: &str = "confirmed";
 
 impl Note {
     /// The notes of a file, and how many lines make no sense.

@@ -9,11 +9,19 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sweep::Pause;
 use crate::thread::Visit;
 use crate::tls::hot;
 use crate::{control, detector, memory_limit, record, registry, report, resident};
+
+static COPIED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the process was ever copied.
+pub(crate) fn has_copied() -> bool {
+    COPIED.load(Ordering::Relaxed)
+}
 
 /// What is kept while the process is copied.
 struct Copying {
@@ -51,6 +59,7 @@ pub(crate) extern "C" fn before() {
     if detector::engine() == detector::Engine::Off || unsafe { (*hot()).gone() } {
         return;
     }
+    COPIED.store(true, Ordering::Relaxed);
     let visit = Visit::begin();
     record::before_fork(visit.thread());
     let pause = Pause::begin();

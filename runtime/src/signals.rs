@@ -32,6 +32,8 @@ pub(crate) struct Signals {
     waiting: Vec<Waiting>,
     /// Handlers of signals that came from outside, which the thread is in.
     pub(crate) handling: u32,
+    /// A handler has run that lets calls fail which it interrupts.
+    interrupts: bool,
 }
 
 struct Waiting {
@@ -136,6 +138,16 @@ fn mine() -> usize {
     mine as usize
 }
 
+/// Whether a signal comes to us.
+pub(crate) fn is_ours(signal: c_int) -> bool {
+    // SAFETY: zeroes are an action.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut now);
+        now.sa_sigaction == mine()
+    }
+}
+
 /// Whether something is said before the process dies of such a signal.
 fn is_mourned(signal: c_int) -> bool {
     let ends_the_process = match signal {
@@ -221,7 +233,8 @@ extern "C" fn arrived(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
     unsafe {
         let own = is_own(signal, info);
         let handled = action(signal).is_some_and(|a| a.handler.load(Ordering::Acquire) != 0);
-        if !handled && (own || (*hot).busy == 0) {
+        let from_outside = (*info).si_pid() != libc::getpid();
+        if !handled && (own || (*hot).busy == 0 && from_outside) {
             return dies(signal, info);
         }
         let elsewhere = (*hot).busy != 0 || (*hot).parked != 0;
@@ -236,6 +249,8 @@ extern "C" fn arrived(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
                 });
                 (*hot).pending = 1;
             }
+            let arrivals = &raw mut (*hot).arrivals;
+            arrivals.write_volatile(arrivals.read().wrapping_add(1));
             if (*hot).busy == 0 {
                 control::interrupt();
             }
@@ -282,6 +297,7 @@ unsafe fn run(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void, o
             thread.publish_ignore();
             sync::take(&visit, edge(signal), 0);
             thread.signals.handling += u32::from(!own);
+            thread.signals.interrupts |= flags & libc::SA_RESTART == 0;
             outside = Some((Inside::begin(Context::ROOT), ignores, log));
         }
         let errno = libc::__errno_location();
@@ -429,6 +445,12 @@ fn report_unsafe_call(place: usize) {
     let visit = Visit::begin();
     let thread = visit.thread();
     report::in_handler(Kind::SignalUnsafe, thread.context(place), None);
+}
+
+/// Whether a call that waits has to fail, because of a handler that has run since this
+/// was asked last.
+pub(crate) fn interrupted() -> bool {
+    thread::current().is_some_and(|thread| std::mem::take(&mut thread.signals.interrupts))
 }
 
 /// How deep the thread is in handlers, for a jump out of them.

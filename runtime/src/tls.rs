@@ -54,6 +54,8 @@ pub(crate) struct Hot {
     /// [`pace`](crate::control::pace).
     pub(crate) reads_left: u32,
     pub(crate) writes_left: u32,
+    /// Signals that have come for it and wait, counted.
+    pub(crate) arrivals: u32,
 }
 
 impl Hot {

@@ -100,6 +100,13 @@ pub struct Hunt {
     program: String,
 }
 
+impl Hunt {
+    /// Its number.
+    pub fn id(&self) -> i64 {
+        self.id
+    }
+}
+
 impl Store {
     /// The store of the project in this directory, made if there is none.
     pub fn open(project: &Path) -> Result<Self, Error> {

@@ -20,7 +20,7 @@ pub(crate) enum Error {
 
 impl Error {
     /// The error about a file.
-    pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::File { path, source }
     }

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use error::Error;
+pub(crate) use error::Error;
 use figures::{Figures, Quantity};
 use indicatif::{ProgressBar, ProgressStyle};
 use limits::Limit;
@@ -36,7 +36,7 @@ pub(crate) use spend::{Spend, spend};
 use trial::Trial;
 use way::Way;
 use workshop::Workshop;
-pub(crate) use workshop::{Link, link};
+pub(crate) use workshop::{Link, build_with_racehound, link};
 
 /// Live programs: CPU time and memory over native, FastTrack over ThreadSanitizer
 #[derive(Args)]

@@ -48,7 +48,7 @@ fn all() -> Result<Vec<Program>, Error> {
     Ok(programs)
 }
 
-fn program(source: PathBuf) -> Option<Program> {
+pub(super) fn program(source: PathBuf) -> Option<Program> {
     let language = match source.extension()?.to_str()? {
         "c" => Language::C,
         "cpp" => Language::Cxx,

@@ -13,7 +13,7 @@ use clap::Args;
 use racehound::driver;
 
 use super::error::Error;
-use super::program::{Language, Program};
+use super::program::{Language, Program, program};
 use super::sources;
 use super::toolchain::Compiler;
 use super::way::{Runtime, Way};
@@ -142,20 +142,48 @@ impl Workshop {
 
     /// As `racehound cc` links.
     fn link_racehound(&self, program: &Program, object: &Path) -> Result<Command, Error> {
-        let mut command = Command::new(env::current_exe()?);
-        command.arg("link");
-        if program.language == Language::Cxx {
-            command.arg("--cxx");
-        }
-        command.arg("--").arg(object).args(LIBRARIES);
-        for (variable, language) in [
-            ("RACEHOUND_CC", Language::C),
-            ("RACEHOUND_CXX", Language::Cxx),
-        ] {
-            command.env(variable, self.compiler.name(language));
-        }
-        Ok(command)
+        link_with(&self.compiler, program, object)
     }
+}
+
+/// As `racehound cc` links, with a compiler.
+fn link_with(compiler: &Compiler, program: &Program, object: &Path) -> Result<Command, Error> {
+    let mut command = Command::new(env::current_exe()?);
+    command.arg("link");
+    if program.language == Language::Cxx {
+        command.arg("--cxx");
+    }
+    command.arg("--").arg(object).args(LIBRARIES);
+    for (variable, language) in [
+        ("RACEHOUND_CC", Language::C),
+        ("RACEHOUND_CXX", Language::Cxx),
+    ] {
+        command.env(variable, compiler.name(language));
+    }
+    Ok(command)
+}
+
+/// Builds a program as `racehound cc` does, at a level of optimisation.
+pub(crate) fn build_with_racehound(
+    source: &Path,
+    level: &str,
+    executable: &Path,
+) -> Result<(), Error> {
+    let failed = |why| Error::NotBuilt {
+        program: source.display().to_string(),
+        why,
+    };
+    let compiler = Compiler::gcc().or_else(Compiler::clang);
+    let compiler = compiler.ok_or(Error::NoCompiler)?;
+    let program = program(source.to_owned()).ok_or_else(|| failed("no C or C++".to_owned()))?;
+    let object = executable.with_extension("o");
+    let mut command = Command::new(compiler.name(program.language));
+    command
+        .args([level, "-g", INSTRUMENT, "-c"])
+        .arg(&program.source);
+    succeed(command, &object).map_err(failed)?;
+    let linked = succeed(link_with(&compiler, &program, &object)?, executable);
+    linked.map(|_| ()).map_err(failed)
 }
 
 fn compile_with(compiler: &Compiler, program: &Program) -> Command {

@@ -1,7 +1,7 @@
 //! `racehound hunt`: from a program to proven bugs.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -10,15 +10,18 @@ use std::{env, io};
 use racehound_hunt::course::{self, Course, Phase, Settings, Task};
 use racehound_hunt::program::Stop;
 use racehound_hunt::{Ending, Program, crew, harm};
+use racehound_predict::Options;
 use racehound_report::finding::{Finding, Report, Status};
 use racehound_report::story::{self, Sources};
 use racehound_store::Store;
+use tempfile::NamedTempFile;
 
+use super::predict;
 use crate::args::Hunt;
 use crate::error::Error;
 use crate::progress::Display;
 use crate::stdin::Spool;
-use crate::{FINDINGS, build, compile, output, store, subject, verdict};
+use crate::{FINDINGS, build, compile, output, predictions, store, subject, verdict};
 
 /// Hunts.
 pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
@@ -74,6 +77,8 @@ struct Hunting<'a> {
     report: Report,
     store: Store,
     record: racehound_store::Hunt,
+    trace: NamedTempFile,
+    schedules: PathBuf,
     display: Display,
 }
 
@@ -99,6 +104,8 @@ impl<'a> Hunting<'a> {
         let earlier = store.findings(&report.program)?;
         let explored = store.runs(&report.program)?;
         let record = store.begin(&report)?;
+        let trace = NamedTempFile::with_prefix("racehound-trace-");
+        let trace = trace.map_err(Error::file(&env::temp_dir()))?;
         let settings = Settings {
             seed: args.seed,
             limit: Duration::from_secs(args.timeout),
@@ -107,6 +114,7 @@ impl<'a> Hunting<'a> {
             patience: PATIENCE,
             relations: store::relations(&program.path)?,
             schedules: store::schedules(&here)?,
+            trace: trace.path().to_owned(),
         };
         Ok(Self {
             args,
@@ -116,6 +124,8 @@ impl<'a> Hunting<'a> {
             report,
             store,
             record,
+            trace,
+            schedules: store::schedules(&here)?,
             display: Display::new(),
         })
     }
@@ -136,9 +146,36 @@ impl<'a> Hunting<'a> {
             for (task, result) in tasks.iter().zip(results) {
                 self.course.learn(task, result?);
             }
+            if phase == Phase::Observing {
+                self.predict();
+            }
             self.note(false)?;
         }
         Ok(())
+    }
+
+    /// Predicts from what was recorded. What cannot be read, as the trace of a program
+    /// that became another one, is not predicted from.
+    fn predict(&mut self) {
+        let size = self.trace.as_file().metadata().map_or(0, |file| file.len());
+        if !(1..=LARGEST_TRACE).contains(&size) {
+            return;
+        }
+        let Ok(trace) = predict::read(self.trace.path()) else {
+            return;
+        };
+        let forecast = racehound_predict::predict(&trace, &Options::default());
+        for predicted in predictions::findings(&trace, &forecast) {
+            let mut files = Vec::new();
+            for (name, schedule) in predict::schedules(&forecast, &predicted) {
+                let id = self.record.id();
+                let file = self.schedules.join(format!("{id}-{name}.schedule"));
+                if std::fs::write(&file, schedule.to_string()).is_ok() {
+                    files.push(file);
+                }
+            }
+            self.course.predict(predicted.finding, &files);
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -213,6 +250,8 @@ impl<'a> Hunting<'a> {
     }
 }
 
+/// Longer traces are not predicted from, in bytes.
+const LARGEST_TRACE: u64 = 64 << 20;
 /// Attempts to make a suspected pair meet.
 const ATTEMPTS: u64 = 5;
 /// Exploring executions in a round, at least.

@@ -104,7 +104,7 @@ fn patterns(args: &Predict) -> Result<Vec<Pattern>, Error> {
     Ok(patterns)
 }
 
-fn read(path: &Path) -> Result<Trace, Error> {
+pub(super) fn read(path: &Path) -> Result<Trace, Error> {
     let Input { mut source, size } = input::open(path)?;
     let mut progress = Progress::bytes(size);
     let mut events = Vec::new();

@@ -34,7 +34,7 @@ const GALLERY: [&str; 24] = [
     "figures/racefuzzer_2.c",
 ];
 
-fn built(source: &str) -> Workshop {
+pub(crate) fn built(source: &str) -> Workshop {
     let shop = Workshop::new();
     let path = format!("{}/../programs/{source}", env!("CARGO_MANIFEST_DIR"));
     let driver = match source.ends_with(".cpp") {
@@ -46,19 +46,19 @@ fn built(source: &str) -> Workshop {
     shop
 }
 
-fn written(text: &str) -> Workshop {
+pub(crate) fn written(text: &str) -> Workshop {
     let shop = Workshop::new();
     shop.write("program.c", text);
     shop.cc(&["-g", "program.c", "-o", "program"]);
     shop
 }
 
-fn scheduled(shop: &Workshop, options: &[&str]) -> Output {
+pub(crate) fn scheduled(shop: &Workshop, options: &[&str]) -> Output {
     shop.racehound(&[&["run"], options, &["--", "./program"]].concat())
 }
 
 /// What became of an execution: the hash that it ends with.
-fn hash(output: &Output) -> String {
+pub(crate) fn hash(output: &Output) -> String {
     let text = stderr(output);
     let line = text.lines().find(|line| line.contains(" steps, hash "));
     let line = line.unwrap_or_else(|| panic!("no hash in {text}"));

@@ -3,9 +3,12 @@
 
 mod confirm;
 mod control;
+mod deadlocks;
 mod drfinder;
+mod endings;
 mod hunt;
 mod memory;
+mod outside;
 mod predict;
 mod recording;
 mod rust;

@@ -40,9 +40,10 @@ fn waits(roster: &Roster) -> Vec<Wait> {
             Want::End(other) => (format!("the end of T{other}"), None),
             Want::Wake { .. } => ("a futex that nobody wakes".to_owned(), None),
             Want::Round { .. } => ("a barrier that too few reach".to_owned(), None),
+            Want::Gathering { .. } => ("the others of its team".to_owned(), None),
             Want::Once(_) => ("what another thread is doing once".to_owned(), None),
             Want::Nothing | Want::Time | Want::Change { .. } => ("its turn".to_owned(), None),
-            Want::Ready { .. } | Want::Polled { .. } | Want::Child { .. } => {
+            Want::Ready { .. } | Want::Polled { .. } | Want::Child { .. } | Want::Signal { .. } => {
                 ("the outside world".to_owned(), None)
             }
         };

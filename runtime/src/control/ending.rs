@@ -106,7 +106,7 @@ fn summary() -> Option<String> {
     if let Some(divergence) = &divergence {
         text += &format!("racehound: the execution left the schedule at {divergence}\n");
     }
-    if let Some((anomaly, fate)) = fate {
+    if let Some((anomaly, fate)) = &fate {
         text += &format!("racehound: {anomaly}: {fate}\n");
     }
     report::note(Scheduled {
@@ -116,6 +116,7 @@ fn summary() -> Option<String> {
         hash: fingerprint.to_string(),
         unvisited,
         divergence,
+        fate: fate.map(|(_, fate)| fate.to_string()),
     });
     if let Some(choices) = choices {
         let mut schedule = Schedule::of(&choices, &sites::Names);

@@ -24,13 +24,17 @@
 mod baton;
 pub(crate) mod clock;
 mod deadlock;
+pub(crate) mod doubt;
 mod ending;
 mod meeting;
 mod monitor;
 mod noise;
 pub(crate) mod pace;
 mod roster;
+pub(crate) mod signalling;
 mod sites;
+mod team;
+pub(crate) mod timers;
 mod turn;
 mod waits;
 pub(crate) mod watch;
@@ -44,10 +48,10 @@ use crate::spin::{Guard, Locked};
 use crate::thread::Visit;
 use crate::tls::hot;
 use crate::{options, signals, triggers};
-use roster::{Chooser, Next, Roster};
+use roster::{Chooser, Next, Roster, Standing};
 
 pub(crate) use ending::{conclude, gives_up, may_end};
-pub(crate) use turn::Turn;
+pub(crate) use turn::{Came, Turn};
 pub(crate) use waits::{ANY_BITS, Lock};
 
 static ON: AtomicBool = AtomicBool::new(false);
@@ -105,6 +109,7 @@ pub(crate) fn start() {
     if let Some(main) = roster.member(0) {
         // SAFETY: asks who we are.
         main.os_id = unsafe { libc::gettid() };
+        main.hot = hot();
     }
     let last_stack = roster.last_stack_of(0);
     *ROSTER.lock() = Some(roster);
@@ -221,12 +226,15 @@ pub(crate) fn begin(number: u32) {
         };
         // SAFETY: asks who we are.
         member.os_id = unsafe { libc::gettid() };
-        let baton = member.baton;
+        member.hot = hot();
+        let (baton, is_idle) = (member.baton, member.standing == Standing::Idle);
         roster.last_stack_of(number).put_by();
-        baton
+        (!is_idle).then_some(baton)
     };
     pace::begin();
-    baton.take();
+    if let Some(baton) = baton {
+        baton.take();
+    }
 }
 
 /// The thread has ended. Signals are blocked.

@@ -18,9 +18,8 @@ use std::time::{Duration, Instant};
 use racehound_trace::ThreadId;
 
 use super::clock::Moment;
-use super::roster;
 use super::roster::{Next, Standing};
-use crate::output;
+use super::{doubt, roster};
 use crate::tls::hot;
 
 const PERIOD: Duration = Duration::from_millis(5);
@@ -30,6 +29,8 @@ const SHORT_PERIOD: Duration = Duration::from_micros(500);
 /// computes.
 const ASLEEP: u32 = 3;
 const BUSY: u32 = 400;
+/// Looks at a thread that computes before real time counts for timers.
+const TIMELESS: u32 = 20;
 /// How long a strategy may hold a thread back.
 const HELD: Duration = Duration::from_secs(5);
 
@@ -75,7 +76,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
     // program's doing.
     unsafe { (*hot()).gone = 1 };
     let mut seen = (None, 0);
-    let (mut asleep, mut busy, mut told) = (0, 0, false);
+    let (mut asleep, mut busy) = (0, 0);
     let mut patience = Patience::default();
     while !DISMISSED.load(Ordering::Relaxed) {
         std::thread::sleep(match seen.0 {
@@ -92,9 +93,12 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
             continue;
         };
         patience.look();
-        if now != seen {
+        if now != seen || roster().excused {
             (seen, asleep, busy) = (now, 0, 0);
             continue;
+        }
+        if !roster().timers.is_empty() && busy > TIMELESS {
+            let_timers_go_off(now);
         }
         let Some(os_id) = roster().member(number).map(|member| member.os_id) else {
             continue;
@@ -103,8 +107,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
             Some(b'S' | b'D') => asleep += 1,
             _ => busy += 1,
         }
-        if (asleep >= ASLEEP || busy >= BUSY) && send_outside(now) && !told {
-            told = true;
+        if (asleep >= ASLEEP || busy >= BUSY) && send_outside(now) {
             tell(number, asleep >= ASLEEP);
         }
     }
@@ -118,8 +121,7 @@ struct Patience(Vec<(ThreadId, Instant)>);
 impl Patience {
     /// Lets go of those who have been held back for too long.
     fn look(&mut self) {
-        let mut roster = roster();
-        let held = roster.held();
+        let held = roster().held();
         if held.is_empty() {
             return self.0.clear();
         }
@@ -129,14 +131,10 @@ impl Patience {
                 None => self.0.push((thread, Instant::now())),
                 Some((_, since)) if since.elapsed() < HELD => {}
                 Some(_) => {
-                    roster.release(thread);
+                    roster().release(thread);
                     self.0.retain(|(known, _)| *known != thread);
-                    output::write(&format!(
-                        "racehound: T{} was held back for {} s and is let go, so the seed \
-                         alone does not repeat this execution\n",
-                        thread.0,
-                        HELD.as_secs()
-                    ));
+                    let who = format!("T{}", thread.0);
+                    doubt::tell(&who, "was held back for long and is let go");
                 }
             }
         }
@@ -152,6 +150,27 @@ fn let_real_time_pass() {
         .jump(Moment(now.0 + SHORT_PERIOD.as_nanos() as u64));
     roster.time_out();
     go_on(&mut roster);
+}
+
+/// A thread computes for long, perhaps until a timer goes off.
+fn let_timers_go_off(seen: (Option<u32>, u64)) {
+    let goes_off = {
+        let mut roster = roster();
+        if (roster.running, roster.steps) != seen {
+            return;
+        }
+        let now = roster.clock.now();
+        roster.clock.jump(Moment(now.0 + PERIOD.as_nanos() as u64));
+        let next = roster.timers.next();
+        let goes_off = next.is_some_and(|next| next <= roster.clock.now());
+        roster.go_off();
+        goes_off
+    };
+    if goes_off {
+        // The handler may run in another thread.
+        send_outside(seen);
+        doubt::tell("a timer", "goes off while a thread computes");
+    }
 }
 
 /// Counts the running thread as outside, if nothing has happened meanwhile; whether
@@ -170,16 +189,15 @@ fn send_outside(seen: (Option<u32>, u64)) -> bool {
     true
 }
 
-/// Says that control was given up, once: it may be so in every round of a loop.
+/// Says that control was given up.
 fn tell(number: u32, sleeps: bool) {
     let what = match sleeps {
-        true => "waits for something that cannot be seen from here",
-        false => "computes for long without a step that others could wait for",
+        true => "waits for something that cannot be seen from here; others go on meanwhile",
+        false => {
+            "computes for long without a step that others could wait for; they go on meanwhile"
+        }
     };
-    output::write(&format!(
-        "racehound: T{number} {what}; others go on meanwhile, so the seed alone does not repeat \
-         this execution\n"
-    ));
+    doubt::tell(&format!("T{number}"), what);
 }
 
 fn go_on(roster: &mut super::roster::Roster) {

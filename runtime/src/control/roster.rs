@@ -21,8 +21,13 @@ use super::baton::Baton;
 use super::clock::{Clock, Moment};
 use super::ending::LastStack;
 use super::is_guided;
+use super::signalling::{self, Set};
 use super::sites::{Names, TraceNames};
+use super::team::Team;
+use super::timers::Timers;
 use crate::context::Context;
+use crate::interpose::descriptors;
+use crate::tls::Hot;
 use crate::triggers::{self, Stand};
 
 /// What must be the case before a thread can go on.
@@ -48,6 +53,8 @@ pub(super) enum Want {
     Wake { futex: usize, bits: u32 },
     /// The round of a barrier is complete.
     Round { barrier: usize, round: u64 },
+    /// All members of a team are there.
+    Gathering { team: usize, round: u64 },
     /// Nobody is doing what is to be done once.
     Once(usize),
     /// Time has passed.
@@ -64,16 +71,19 @@ pub(super) enum Want {
         id: u32,
         options: c_int,
     },
+    /// One of some signals waits to be taken by the thread, or any was handled.
+    Signal { os_id: i32, signals: Set },
 }
 
-impl Want {
-    /// Whether it may be the outside world that fulfils it.
-    fn is_of_the_world(self) -> bool {
-        matches!(
-            self,
-            Self::Ready { .. } | Self::Polled { .. } | Self::Child { .. }
-        )
-    }
+/// Who may fulfil a want, beside other threads.
+#[derive(PartialEq, Eq)]
+enum World {
+    Nobody,
+    /// Others might, but rarely: nobody waits for them as long as there is
+    /// something else to wait for.
+    Perhaps,
+    /// The outside world: meanwhile time passes as it does there.
+    Outside,
 }
 
 /// Whether something can be done with one of these descriptors, or an error tells
@@ -81,6 +91,13 @@ impl Want {
 fn is_ready(fds: *mut libc::pollfd, count: usize) -> bool {
     // SAFETY: that many entries, of the program or ours.
     unsafe { libc::poll(fds, count as libc::nfds_t, 0) != 0 }
+}
+
+/// Whether that is so for all of these descriptors.
+fn lead_nowhere_else(fds: usize, count: usize) -> bool {
+    let fds = fds as *const libc::pollfd;
+    // SAFETY: that many entries, of the program or ours.
+    (0..count).all(|i| descriptors::leads_nowhere_else(unsafe { (*fds.add(i)).fd }))
 }
 
 /// Whether a child has something to tell, or there is none to wait for.
@@ -100,6 +117,11 @@ pub(super) enum Standing {
     /// Somewhere we do not see: in the kernel, or in code that is not under
     /// control.
     Outside,
+    /// In a library that runs teams of threads, see [`team`](super::team). It will
+    /// come back by itself.
+    Library,
+    /// The same, but it waits there for others.
+    Idle,
     Ended,
 }
 
@@ -120,8 +142,24 @@ pub(super) struct Member {
     pub(super) baton: &'static Baton,
     last_stack: Option<LastStack>,
     pub(super) os_id: i32,
+    /// Its own block, which stays as long as it does.
+    pub(super) hot: *mut Hot,
     /// Steps without any effect since the last one that had some.
     pub(super) idle: u32,
+}
+
+// SAFETY: of another thread's block only numbers are read that it alone writes.
+unsafe impl Send for Member {}
+
+impl Member {
+    /// How many signals have come for it.
+    pub(super) fn arrivals(&self) -> u32 {
+        match self.hot.is_null() {
+            true => 0,
+            // SAFETY: as above; the block is there while the thread is.
+            false => unsafe { (&raw const (*self.hot).arrivals).read_volatile() },
+        }
+    }
 }
 
 /// Who holds a lock.
@@ -168,8 +206,10 @@ pub(crate) struct Roster {
     /// What becomes of an anomaly that is followed, once it is known.
     pub(super) news: Option<Fate>,
     pub(super) clock: Clock,
+    pub(super) timers: Timers,
     locks: FxHashMap<usize, Holders>,
     barriers: FxHashMap<usize, Barrier>,
+    pub(super) teams: FxHashMap<usize, Team>,
     /// What is being done once, and by whom.
     under_way: FxHashMap<usize, u32>,
     /// Words that somebody has waited for in the kernel, or woken others by.
@@ -178,6 +218,8 @@ pub(crate) struct Roster {
     waiting: Vec<u32>,
     /// Threads that have ended but may not be gone yet.
     pub(super) leaving: Vec<i32>,
+    /// The running thread sleeps, and that is as it should be.
+    pub(super) excused: bool,
     /// Steps that may have fulfilled somebody's want.
     pub(super) changes: u64,
     pub(super) steps: u64,
@@ -240,12 +282,15 @@ impl Roster {
             seen_meetings: 0,
             news: None,
             clock: Clock::new(),
+            timers: Timers::default(),
             locks: FxHashMap::default(),
             barriers: FxHashMap::default(),
+            teams: FxHashMap::default(),
             under_way: FxHashMap::default(),
             futexes: FxHashSet::default(),
             waiting: Vec::new(),
             leaving: Vec::new(),
+            excused: false,
             changes: 0,
             steps: 0,
             fingerprint: Fingerprint::new(),
@@ -286,6 +331,7 @@ impl Roster {
             baton,
             last_stack: None,
             os_id: 0,
+            hot: std::ptr::null_mut(),
             idle: 0,
         };
         if first {
@@ -372,6 +418,7 @@ impl Roster {
             Want::Round { barrier, round } => {
                 self.barriers.get(&barrier).is_none_or(|b| b.round != round)
             }
+            Want::Gathering { team, round } => self.has_gathered(team, round),
             Want::Once(address) => self
                 .under_way
                 .get(&address)
@@ -387,6 +434,21 @@ impl Roster {
             }
             Want::Polled { fds, count } => is_ready(fds as *mut libc::pollfd, count),
             Want::Child { kind, id, options } => has_told(kind, id, options),
+            Want::Signal { os_id, signals } => signals != 0 && signalling::waits(os_id, signals),
+        }
+    }
+
+    fn world(&self, want: Want) -> World {
+        match want {
+            // A timer that is virtual.
+            Want::Ready { fd, .. } if self.timers.includes(fd) => World::Nobody,
+            Want::Ready { fd, .. } if descriptors::leads_nowhere_else(fd) => World::Perhaps,
+            Want::Polled { fds, count } if lead_nowhere_else(fds, count) => World::Perhaps,
+            Want::Ready { .. } | Want::Polled { .. } | Want::Child { .. } => World::Outside,
+            // Threads come from the library that runs the team.
+            Want::Gathering { round: 0, .. } => World::Outside,
+            Want::Signal { .. } => World::Perhaps,
+            _ => World::Nobody,
         }
     }
 
@@ -396,7 +458,11 @@ impl Roster {
             return Next::Nobody;
         }
         let sleeps_end = is_guided() && !self.depends_on_the_world();
+        /// Rounds in which nothing comes of a timer that goes off again and again.
+        const IN_VAIN: u32 = 10_000;
+        let mut rounds = 0;
         loop {
+            self.go_off();
             let mut enabled = std::mem::take(&mut self.enabled);
             enabled.clear();
             for (number, member) in self.members.iter().enumerate() {
@@ -427,12 +493,16 @@ impl Roster {
             };
             self.enabled = enabled;
             let Some(Pending { thread, site, op }) = picked else {
-                if self.let_time_pass() {
+                if rounds < IN_VAIN && self.let_time_pass() {
+                    rounds += 1;
                     continue;
                 }
-                let somebody_is_outside = self.depends_on_the_world();
+                let mut waiting = self.standing(Standing::Waiting);
+                let perhaps = |member: &Member| self.world(member.want) == World::Perhaps;
+                let somebody_may_help =
+                    self.depends_on_the_world() || waiting.any(perhaps) || !self.timers.is_empty();
                 let somebody_waits = self.standing(Standing::Waiting).next().is_some();
-                return match somebody_waits && !somebody_is_outside {
+                return match somebody_waits && !somebody_may_help {
                     true => Next::Deadlock,
                     false => Next::Nobody,
                 };
@@ -585,8 +655,10 @@ impl Roster {
     /// Whether somebody is outside, or waits for something from there.
     fn depends_on_the_world(&self) -> bool {
         let mut waiting = self.standing(Standing::Waiting);
-        self.standing(Standing::Outside).next().is_some()
-            || waiting.any(|member| member.want.is_of_the_world())
+        let away =
+            |member: &Member| matches!(member.standing, Standing::Outside | Standing::Library);
+        self.members.iter().flatten().any(away)
+            || waiting.any(|member| self.world(member.want) == World::Outside)
     }
 
     /// Nobody can go on: lets the next moment come that somebody waits for. With
@@ -596,7 +668,7 @@ impl Roster {
             return false;
         }
         let next = self.standing(Standing::Waiting).filter_map(|m| m.until);
-        let Some(moment) = next.min() else {
+        let Some(moment) = next.chain(self.timers.next()).min() else {
             return false;
         };
         self.clock.jump(moment);
@@ -642,7 +714,7 @@ impl Roster {
     /// if nobody else runs.
     pub(super) fn interrupt(&mut self, number: u32) -> Option<&'static Baton> {
         let member = self.member(number)?;
-        member.interrupted = member.standing == Standing::Waiting;
+        member.interrupted |= member.standing == Standing::Waiting;
         match self.next(u32::MAX) {
             Next::Other(baton) => Some(baton),
             Next::Same | Next::Nobody | Next::Deadlock => None,

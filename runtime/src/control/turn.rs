@@ -20,7 +20,7 @@ use crate::triggers;
 
 /// Why a turn came.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Came {
+pub(crate) enum Came {
     /// What the thread waited for is the case.
     Fulfilled,
     TimedOut,
@@ -152,6 +152,8 @@ impl Turn {
             member.until = until;
             member.timed_out = until.is_some_and(|until| until <= now);
             member.told = false;
+            // SAFETY: our own block.
+            member.interrupted |= unsafe { (*hot()).pending } != 0;
             member.op = op;
             member.site = self.site;
             member.context = context;
@@ -227,20 +229,24 @@ impl Turn {
     pub(super) fn idles(&self) {
         /// So many steps may be by chance.
         const PATIENCE: u32 = 8;
-        /// After that time others may have changed something that we do not see.
+        /// After that time others may have changed something that we do not see; it
+        /// doubles as long as nothing comes of it, up to a second.
         const LONGEST: u64 = 1_000_000;
-        let since = self.note(|roster| {
+        const DOUBLINGS: u32 = 10;
+        let spin = self.note(|roster| {
             let since = roster.changes;
             let member = roster.member(self.number).expect("it was found");
             member.idle += 1;
-            let spins = member.idle > PATIENCE;
+            let idle = member.idle;
+            let spins = idle > PATIENCE;
             if spins {
                 roster.yields(self.number);
             }
-            spins.then_some(since)
+            let rounds = idle.saturating_sub(PATIENCE).min(DOUBLINGS);
+            spins.then_some((since, LONGEST << rounds))
         });
-        if let Some(since) = since {
-            let until = Some(Until::Passed(LONGEST));
+        if let Some((since, longest)) = spin {
+            let until = Some(Until::Passed(longest));
             self.wait(Want::Change { since }, until, |_| None);
         }
     }
@@ -299,7 +305,7 @@ impl Turn {
 }
 
 /// The thread begins to wait for its turn, or has it.
-fn park(parked: bool) {
+pub(super) fn park(parked: bool) {
     let hot = hot();
     // SAFETY: our own block.
     unsafe {

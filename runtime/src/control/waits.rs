@@ -6,10 +6,11 @@ use std::ffi::c_int;
 use racehound_trace::{Loc, MemoryOrder, Mode, Op, ThreadId};
 
 use super::clock::Until;
-use super::is_guided;
 use super::roster::{self, Arrival, Roster, Want};
 use super::turn::{Came, Turn, cancellation_point};
+use super::{doubt, is_guided};
 use crate::interpose::Errno;
+use crate::signals;
 
 /// A lock, as it is about to be taken.
 #[derive(Clone, Copy)]
@@ -82,10 +83,16 @@ impl Turn {
         }
         let mut result = attempt();
         if result == libc::EBUSY {
-            // Somebody has it whom we do not see.
-            result = self.outside(really);
+            result = self.lock_of_a_stranger(really);
         }
         self.took(address, mode, result)
+    }
+
+    /// Takes a lock that somebody has whom we do not see.
+    fn lock_of_a_stranger(&self, really: impl FnOnce() -> c_int) -> c_int {
+        let stranger = "is held by another process or by code that is not under control";
+        doubt::tell("a lock", stranger);
+        self.outside(really)
     }
 
     /// Tries to take a lock.
@@ -176,7 +183,7 @@ impl Turn {
         }
         let mut result = attempt();
         if result == libc::EBUSY {
-            result = self.outside(really);
+            result = self.lock_of_a_stranger(really);
         }
         let result = self.took(mutex, Mode::Exclusive, result);
         // Waits may end for no reason.
@@ -217,6 +224,7 @@ impl Turn {
         mut attempt: impl FnMut() -> bool,
     ) -> c_int {
         let until = self.moment(until);
+        signals::interrupted();
         let op = |roster: &mut Roster| {
             let sem = roster.object(semaphore);
             Some(Op::SemWait { sem })
@@ -229,7 +237,9 @@ impl Turn {
                 Came::TimedOut => return libc::ETIMEDOUT,
                 Came::Interrupted => {
                     cancellation_point();
-                    return libc::EINTR;
+                    if signals::interrupted() {
+                        return libc::EINTR;
+                    }
                 }
             }
         }
@@ -409,43 +419,84 @@ impl Turn {
     }
 
     /// Waits until something can be done with a descriptor.
-    pub(crate) fn await_descriptor(&self, fd: c_int, events: i16, until: Option<Until>) -> bool {
-        let want = Want::Ready { fd, events };
-        self.await_world(want, until)
+    pub(crate) fn await_descriptor(&self, fd: c_int, events: i16, until: Option<Until>) -> Came {
+        self.await_world(Want::Ready { fd, events }, until, true)
     }
 
-    /// Waits until something can be done with one of many.
+    /// Waits until something can be done with one of many, or a signal was handled.
     pub(crate) fn await_descriptors(
         &self,
         fds: *mut libc::pollfd,
         count: usize,
         until: Option<Until>,
-    ) -> bool {
+    ) -> Came {
         let fds = fds as usize;
-        self.await_world(Want::Polled { fds, count }, until)
+        self.await_world(Want::Polled { fds, count }, until, false)
     }
 
     /// Waits until a child has something to tell. A child that soon has is waited
     /// for without others going on, so that what they do does not depend on how fast
     /// it is.
     pub(crate) fn await_child(&self, kind: libc::idtype_t, id: u32, options: c_int) {
-        const LOOKS: u32 = 200;
+        const LOOKS: u32 = 1000;
         self.touch();
         let _errno = Errno::keep();
-        for _ in 0..LOOKS {
-            if roster::has_told(kind, id, options) {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_micros(500));
+        let soon = || {
+            (0..LOOKS).any(|_| {
+                let told = roster::has_told(kind, id, options);
+                if !told {
+                    std::thread::sleep(std::time::Duration::from_micros(500));
+                }
+                told
+            })
+        };
+        self.note(|roster| roster.excused = true);
+        let told = soon();
+        self.note(|roster| roster.excused = false);
+        if told {
+            return;
         }
-        self.await_world(Want::Child { kind, id, options }, None);
+        doubt::tell("a child process", "runs for long");
+        self.await_world(Want::Child { kind, id, options }, None, true);
     }
 
-    /// False if it was too late, or a signal came.
-    fn await_world(&self, want: Want, until: Option<Until>) -> bool {
+    /// A wait that was interrupted goes on if it is of a kind that does, unless a
+    /// handler has run that lets calls fail.
+    fn await_world(&self, want: Want, until: Option<Until>, goes_on: bool) -> Came {
         let _errno = Errno::keep();
-        let came = self.wait_once(want, self.moment(until), |_| None);
-        cancellation_point();
-        came == Came::Fulfilled
+        let until = self.moment(until);
+        signals::interrupted();
+        loop {
+            let came = self.wait_once(want, until, |_| None);
+            cancellation_point();
+            if came != Came::Interrupted || !goes_on || signals::interrupted() {
+                return came;
+            }
+        }
+    }
+
+    /// Does something for which one has to wait and of which it cannot be told when
+    /// it is possible: tries again when others have changed something or time has
+    /// passed, more and more of it. None if that leads nowhere, so that somebody
+    /// outside has to help.
+    pub(crate) fn persists<R>(&self, mut attempt: impl FnMut() -> Option<R>) -> Option<R> {
+        const SOON: u64 = 1_000_000;
+        /// By then it is hours.
+        const ATTEMPTS: u32 = 24;
+        self.touch();
+        for round in 0..ATTEMPTS {
+            let since = self.note(|roster| roster.changes);
+            if let Some(done) = attempt() {
+                return Some(done);
+            }
+            let _errno = Errno::keep();
+            self.wait(
+                Want::Change { since },
+                Some(Until::Passed(SOON << round)),
+                |_| None,
+            );
+            cancellation_point();
+        }
+        None
     }
 }

@@ -35,7 +35,7 @@ use crate::context::Context;
 use crate::spin::Locked;
 use crate::thread;
 use crate::thread::Visit;
-use crate::{memory, shadow_range};
+use crate::{fork, memory, shadow_range};
 
 /// Descriptors that are watched: as many as systems allow a process.
 const MOST: usize = 1 << 20;
@@ -55,6 +55,8 @@ struct Descriptor {
     /// 0 if not found out yet.
     channel: AtomicU32,
     state: AtomicU32,
+    /// Whether the other end was made with it.
+    paired: AtomicU32,
     /// Who made it, plus one, and where.
     thread: AtomicU32,
     made: AtomicU32,
@@ -187,6 +189,14 @@ fn note(call: &Call, descriptor: &Descriptor, channel: u32) {
     descriptor.made.store(made.0, Ordering::Relaxed);
     descriptor.channel.store(channel, Ordering::Relaxed);
     descriptor.state.store(OPEN, Ordering::Relaxed);
+    descriptor.paired.store(0, Ordering::Relaxed);
+}
+
+/// Whether both ends of what a descriptor leads to were made here, and nobody else has
+/// them: no other process was made by copying this one.
+pub(crate) fn leads_nowhere_else(fd: c_int) -> bool {
+    let paired = |descriptor: &Descriptor| descriptor.paired.load(Ordering::Relaxed) != 0;
+    !fork::has_copied() && descriptor(fd).is_some_and(paired)
 }
 
 /// Two ends of one channel were made.
@@ -196,6 +206,7 @@ pub(crate) fn opened_pair(call: &Call, fds: [c_int; 2]) {
         opened(call, fd);
         if let Some(descriptor) = descriptor(fd) {
             descriptor.channel.store(number, Ordering::Relaxed);
+            descriptor.paired.store(1, Ordering::Relaxed);
         }
     }
 }
@@ -286,17 +297,34 @@ pub(crate) fn closing_range(call: &Call, first: u32, last: u32) {
 /// What the real functions return when they fail.
 pub(crate) trait Outcome: Copy {
     fn failed(self) -> bool;
+
+    fn failure() -> Self;
+
+    /// Fails with an error.
+    fn fails(error: c_int) -> Self {
+        // SAFETY: our own.
+        unsafe { *libc::__errno_location() = error };
+        Self::failure()
+    }
 }
 
 impl Outcome for c_int {
     fn failed(self) -> bool {
         self < 0
     }
+
+    fn failure() -> Self {
+        -1
+    }
 }
 
 impl Outcome for isize {
     fn failed(self) -> bool {
         self < 0
+    }
+
+    fn failure() -> Self {
+        -1
     }
 }
 

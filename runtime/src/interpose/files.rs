@@ -10,7 +10,8 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use super::descriptors::{self, Outcome, gets, opened, puts, uses};
 use super::mutex::Patience;
 use super::{Call, Errno, interpose, randomness};
-use crate::control::{Turn, clock::Until};
+use crate::control::{self, Came, Turn, clock::Until};
+use crate::thread::Visit;
 
 mod real {
     use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -425,11 +426,11 @@ interpose! {
     }
 
     fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int {
-        controls(fd, command, || real::fcntl(fd, command, argument))
+        controls(fd, command, |command| real::fcntl(fd, command, argument))
     }
 
     fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int {
-        controls(fd, command, || real::fcntl64(fd, command, argument))
+        controls(fd, command, |command| real::fcntl64(fd, command, argument))
     }
 
     fn pipe(fds: *mut c_int) -> c_int {
@@ -467,28 +468,6 @@ interpose! {
             -1 => makes(|| libc::signalfd(fd, mask, flags)),
             fd => with(fd, || libc::signalfd(fd, mask, flags)),
         }
-    }
-
-    fn timerfd_create(clock: c_int, flags: c_int) -> c_int {
-        makes(|| libc::timerfd_create(clock, flags))
-    }
-
-    fn timerfd_settime(
-        fd: c_int,
-        flags: c_int,
-        new: *const libc::itimerspec,
-        old: *mut libc::itimerspec,
-    ) -> c_int {
-        let Some(call) = Call::begin() else {
-            return libc::timerfd_settime(fd, flags, new, old);
-        };
-        call.reads(new, size_of::<libc::itimerspec>());
-        // Who sees it go off learns what was known when it was set.
-        let result = puts(&call, fd, || libc::timerfd_settime(fd, flags, new, old));
-        if result == 0 {
-            call.writes(old, size_of::<libc::itimerspec>());
-        }
-        result
     }
 
     fn inotify_init() -> c_int {
@@ -544,7 +523,7 @@ interpose! {
         room: c_int,
         timeout: c_int,
     ) -> c_int {
-        happens(epoll, events, milliseconds(timeout), || {
+        happens(epoll, events, (milliseconds(timeout), NO_MASK), || {
             libc::epoll_wait(epoll, events, room, timeout)
         })
     }
@@ -556,7 +535,7 @@ interpose! {
         timeout: c_int,
         mask: *const libc::sigset_t,
     ) -> c_int {
-        happens(epoll, events, milliseconds(timeout), || {
+        happens(epoll, events, (milliseconds(timeout), mask), || {
             libc::epoll_pwait(epoll, events, room, timeout, mask)
         })
     }
@@ -568,17 +547,17 @@ interpose! {
         timeout: *const libc::timespec,
         mask: *const libc::sigset_t,
     ) -> c_int {
-        happens(epoll, events, at_most(timeout), || {
+        happens(epoll, events, (at_most(timeout), mask), || {
             real::epoll_pwait2(epoll, events, room, timeout, mask)
         })
     }
 
     fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int) -> c_int {
-        polls(fds, count, milliseconds(timeout), || libc::poll(fds, count, timeout))
+        polls(fds, count, (milliseconds(timeout), NO_MASK), || libc::poll(fds, count, timeout))
     }
 
     fn __poll_chk(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int, room: usize) -> c_int {
-        polls(fds, count, milliseconds(timeout), || {
+        polls(fds, count, (milliseconds(timeout), NO_MASK), || {
             real::__poll_chk(fds, count, timeout, room)
         })
     }
@@ -589,7 +568,7 @@ interpose! {
         timeout: *const libc::timespec,
         mask: *const libc::sigset_t,
     ) -> c_int {
-        polls(fds, count, at_most(timeout), || libc::ppoll(fds, count, timeout, mask))
+        polls(fds, count, (at_most(timeout), mask), || libc::ppoll(fds, count, timeout, mask))
     }
 
     fn __ppoll_chk(
@@ -599,7 +578,7 @@ interpose! {
         mask: *const libc::sigset_t,
         room: usize,
     ) -> c_int {
-        polls(fds, count, at_most(timeout), || {
+        polls(fds, count, (at_most(timeout), mask), || {
             real::__ppoll_chk(fds, count, timeout, mask, room)
         })
     }
@@ -612,7 +591,15 @@ interpose! {
         timeout: *mut libc::timeval,
     ) -> c_int {
         let sets = [readable, writable, special];
-        selects(count, sets, || libc::select(count, readable, writable, special, timeout))
+        let patience = match timeout.as_ref() {
+            Some(time) => Patience::Until(Until::Passed(
+                time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000,
+            )),
+            None => Patience::ForEver,
+        };
+        selects(count, sets, (patience, NO_MASK), || {
+            libc::select(count, readable, writable, special, timeout)
+        })
     }
 
     fn pselect(
@@ -624,7 +611,7 @@ interpose! {
         mask: *const libc::sigset_t,
     ) -> c_int {
         let sets = [readable, writable, special];
-        selects(count, sets, || {
+        selects(count, sets, (at_most(timeout), mask), || {
             libc::pselect(count, readable, writable, special, timeout, mask)
         })
     }
@@ -751,7 +738,10 @@ interpose! {
         let Some(call) = Call::begin() else {
             return libc::flock(fd, what);
         };
-        let result = puts(&call, fd, || libc::flock(fd, what));
+        let result = puts(&call, fd, || match what & (libc::LOCK_UN | libc::LOCK_NB) {
+            0 => call.persists(|| libc::flock(fd, what | libc::LOCK_NB), is_locked, || libc::flock(fd, what)),
+            _ => changes(&call, || libc::flock(fd, what)),
+        });
         if result == 0 && what & libc::LOCK_UN == 0 {
             descriptors::learns(&call, fd);
         }
@@ -762,7 +752,13 @@ interpose! {
         let Some(call) = Call::begin() else {
             return libc::lockf(fd, what, size);
         };
-        let result = puts(&call, fd, || libc::lockf(fd, what, size));
+        let result = puts(&call, fd, || match what {
+            libc::F_LOCK => {
+                let attempt = || libc::lockf(fd, libc::F_TLOCK, size);
+                call.persists(attempt, is_locked, || libc::lockf(fd, what, size))
+            }
+            _ => changes(&call, || libc::lockf(fd, what, size)),
+        });
         if result == 0 && what != libc::F_ULOCK {
             descriptors::learns(&call, fd);
         }
@@ -832,39 +828,69 @@ interpose! {
     }
 }
 
+/// Whether a file could not be locked because somebody has locked it.
+fn is_locked(error: c_int) -> bool {
+    [libc::EWOULDBLOCK, libc::EAGAIN, libc::EACCES].contains(&error)
+}
+
+/// Does something that others may wait for.
+fn changes<R>(call: &Call, real: impl FnOnce() -> R) -> R {
+    if let Some(turn) = call.turn() {
+        turn.touch();
+    }
+    real()
+}
+
 /// Commands to a descriptor: some copy it, some lock.
-fn controls(fd: c_int, command: c_int, real: impl FnOnce() -> c_int) -> c_int {
+fn controls(fd: c_int, command: c_int, real: impl Fn(c_int) -> c_int) -> c_int {
     let Some(call) = Call::begin() else {
-        return real();
+        return real(command);
+    };
+    let locks = |attempt: Option<c_int>| {
+        let result = puts(&call, fd, || match attempt {
+            Some(attempt) => call.persists(|| real(attempt), is_locked, || real(command)),
+            None => changes(&call, || real(command)),
+        });
+        // A lock and its end look alike from here: each learns and hands on.
+        if result >= 0 {
+            descriptors::learns(&call, fd);
+        }
+        result
     };
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
-            let new = uses(&call, fd, real);
+            let new = uses(&call, fd, || real(command));
             if new >= 0 {
                 descriptors::copied(&call, fd, new);
             }
             new
         }
-        // A lock and its end look alike from here: each learns and hands on.
-        libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW => {
-            let result = puts(&call, fd, real);
-            if result >= 0 {
-                descriptors::learns(&call, fd);
-            }
-            result
-        }
-        _ => uses(&call, fd, real),
+        libc::F_SETLK | libc::F_OFD_SETLK => locks(None),
+        libc::F_SETLKW => locks(Some(libc::F_SETLK)),
+        libc::F_OFD_SETLKW => locks(Some(libc::F_OFD_SETLK)),
+        _ => uses(&call, fd, || real(command)),
     }
 }
 
-/// Waits under control, if need be: false if nothing was ready in time.
-fn ready(call: &Call, patience: Patience, wait: impl FnOnce(Turn) -> bool) -> bool {
+/// Waits under control, if need be, with other signals blocked if some are given.
+fn ready(
+    call: &Call,
+    patience: Patience,
+    mask: Option<&libc::sigset_t>,
+    wait: impl FnOnce(&Turn) -> Came,
+) -> Came {
     let Some(turn) = call.turn() else {
-        return true;
+        return Came::Fulfilled;
     };
     turn.touch();
-    matches!(patience, Patience::Tries) || wait(turn)
+    match patience {
+        Patience::Tries => Came::Fulfilled,
+        _ => turn.with_mask(mask, || wait(&turn)),
+    }
 }
+
+/// The signals that are blocked stay so.
+const NO_MASK: *const libc::sigset_t = std::ptr::null();
 
 /// So many milliseconds, as these calls have it.
 fn milliseconds(timeout: c_int) -> Patience {
@@ -888,16 +914,24 @@ unsafe fn at_most(timeout: *const libc::timespec) -> Patience {
 unsafe fn happens(
     epoll: c_int,
     events: *const libc::epoll_event,
-    patience: Patience,
+    (patience, mask): (Patience, *const libc::sigset_t),
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(call) = Call::begin() else {
         return real();
     };
-    let wait = |turn: Turn| turn.await_descriptor(epoll, libc::POLLIN, patience.moment());
-    let count = uses(&call, epoll, || match ready(&call, patience, wait) {
-        true => real(),
-        false => 0,
+    let mut entry = libc::pollfd {
+        fd: epoll,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let wait = |turn: &Turn| turn.await_descriptors(&raw mut entry, 1, patience.moment());
+    // SAFETY: signals, or null.
+    let mask = unsafe { mask.as_ref() };
+    let count = uses(&call, epoll, || match ready(&call, patience, mask, wait) {
+        Came::Fulfilled => real(),
+        Came::TimedOut => 0,
+        Came::Interrupted => Outcome::fails(libc::EINTR),
     });
     if count > 0 {
         descriptors::learns(&call, epoll);
@@ -918,17 +952,19 @@ unsafe fn happens(
 unsafe fn polls(
     fds: *mut libc::pollfd,
     count: libc::nfds_t,
-    patience: Patience,
+    (patience, mask): (Patience, *const libc::sigset_t),
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(call) = Call::begin() else {
         return real();
     };
-    let wait = |turn: Turn| turn.await_descriptors(fds, count as usize, patience.moment());
-    let result = match ready(&call, patience, wait) {
-        true => real(),
+    let wait = |turn: &Turn| turn.await_descriptors(fds, count as usize, patience.moment());
+    // SAFETY: signals, or null.
+    let result = match ready(&call, patience, unsafe { mask.as_ref() }, wait) {
+        Came::Fulfilled => real(),
         // SAFETY: what the program gave.
-        false => unsafe { libc::poll(fds, count, 0) },
+        Came::TimedOut => unsafe { libc::poll(fds, count, 0) },
+        Came::Interrupted => Outcome::fails(libc::EINTR),
     };
     if result < 0 || fds.is_null() {
         return result;
@@ -952,10 +988,47 @@ unsafe fn polls(
     result
 }
 
+/// What such sets ask for, as `poll` has it. Only under control somebody looks.
+unsafe fn entries(count: c_int, sets: [*mut libc::fd_set; 3]) -> Vec<libc::pollfd> {
+    let mut entries = Vec::new();
+    if !control::is_on() {
+        return entries;
+    }
+    let _visit = Visit::begin();
+    for fd in 0..count {
+        let mut events = 0;
+        for (set, event) in sets
+            .iter()
+            .zip([libc::POLLIN, libc::POLLOUT, libc::POLLPRI])
+        {
+            // SAFETY: the caller has that many bits, or none.
+            if !set.is_null() && unsafe { includes(*set, fd) } {
+                events |= event;
+            }
+        }
+        if events != 0 {
+            entries.push(libc::pollfd {
+                fd,
+                events,
+                revents: 0,
+            });
+        }
+    }
+    entries
+}
+
+/// Whether a descriptor is in a set. Programs may have larger sets than the type has
+/// room for.
+unsafe fn includes(set: *const libc::fd_set, fd: c_int) -> bool {
+    // SAFETY: the caller has that many bits.
+    unsafe { set.cast::<u64>().add(fd as usize / 64).read() >> (fd % 64) & 1 != 0 }
+}
+
 /// The same with sets of them: those to be read come first.
 unsafe fn selects(
     count: c_int,
     sets: [*mut libc::fd_set; 3],
+    (patience, mask): (Patience, *const libc::sigset_t),
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(call) = Call::begin() else {
@@ -965,7 +1038,21 @@ unsafe fn selects(
     for set in sets {
         call.reads(set, bytes);
     }
-    let result = call.waits_outside(real);
+    // SAFETY: the program has sets of that many bits, and signals, or null.
+    let (mut wanted, mask) = unsafe { (entries(count, sets), mask.as_ref()) };
+    let wait =
+        |turn: &Turn| turn.await_descriptors(wanted.as_mut_ptr(), wanted.len(), patience.moment());
+    let result = match ready(&call, patience, mask, wait) {
+        Came::Fulfilled => real(),
+        Came::TimedOut => {
+            for set in sets.into_iter().filter(|set| !set.is_null()) {
+                // SAFETY: as above.
+                unsafe { set.cast::<u8>().write_bytes(0, bytes) };
+            }
+            0
+        }
+        Came::Interrupted => Outcome::fails(libc::EINTR),
+    };
     if result < 0 {
         return result;
     }
@@ -975,11 +1062,8 @@ unsafe fn selects(
             continue;
         }
         for fd in 0..count {
-            let word = set.cast::<u64>().cast_const();
-            // SAFETY: the kernel has written that many bits. Programs may have
-            // larger sets than the type has room for.
-            let ready = unsafe { word.add(fd as usize / 64).read() } >> (fd % 64) & 1 != 0;
-            if ready {
+            // SAFETY: the kernel has written that many bits.
+            if unsafe { includes(set, fd) } {
                 uses(&call, fd, || 0);
                 if i != 1 {
                     descriptors::learns(&call, fd);

@@ -8,7 +8,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::streams::uses;
+use super::streams::{self, uses};
 use super::{Call, interpose};
 
 type Stream = libc::FILE;
@@ -450,6 +450,9 @@ unsafe fn gets(
     // SAFETY: what the program gave; the real function uses the list up.
     unsafe {
         call.reads_text(from);
+        if from.is_null() {
+            streams::awaits_input(&call, stream);
+        }
         let arguments = list.read();
         let count = real();
         scanned(&call, format, arguments, count);
@@ -525,7 +528,7 @@ interpose! {
     }
 
     fn vscanf(format: *const c_char, list: *mut Arguments) -> c_int {
-        gets(NO_STREAM, NO_TEXT, format, list, || real::vscanf(format, list))
+        gets(streams::input(), NO_TEXT, format, list, || real::vscanf(format, list))
     }
 
     fn vsscanf(from: *const c_char, format: *const c_char, list: *mut Arguments) -> c_int {
@@ -537,7 +540,7 @@ interpose! {
     }
 
     fn __isoc99_vscanf(format: *const c_char, list: *mut Arguments) -> c_int {
-        gets(NO_STREAM, NO_TEXT, format, list, || real::__isoc99_vscanf(format, list))
+        gets(streams::input(), NO_TEXT, format, list, || real::__isoc99_vscanf(format, list))
     }
 
     fn __isoc99_vsscanf(from: *const c_char, format: *const c_char, list: *mut Arguments) -> c_int {
@@ -549,7 +552,7 @@ interpose! {
     }
 
     fn __isoc23_vscanf(format: *const c_char, list: *mut Arguments) -> c_int {
-        gets(NO_STREAM, NO_TEXT, format, list, || real::__isoc23_vscanf(format, list))
+        gets(streams::input(), NO_TEXT, format, list, || real::__isoc23_vscanf(format, list))
     }
 
     fn __isoc23_vsscanf(from: *const c_char, format: *const c_char, list: *mut Arguments) -> c_int {

@@ -27,6 +27,7 @@ pub(crate) mod mutex;
 pub(crate) mod once;
 pub(crate) mod openmp;
 pub(crate) mod process;
+pub(crate) mod queues;
 pub(crate) mod randomness;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
@@ -36,6 +37,7 @@ pub(crate) mod streams;
 pub(crate) mod strings;
 pub(crate) mod system_calls;
 pub(crate) mod threads;
+pub(crate) mod timers;
 pub(crate) mod times;
 pub(crate) mod wide;
 
@@ -43,11 +45,13 @@ use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
 
 use crate::access::Access;
-use crate::control::Turn;
+use crate::control::clock::Until;
+use crate::control::{Came, Turn};
 use crate::thread::{self, Visit};
 use crate::tls::hot;
 use crate::{control, detector, options, sync};
 
+use descriptors::Outcome;
 pub(crate) use racehound_detect::AccessKind;
 
 /// Defines functions under the names by which they are put in the place of the
@@ -129,25 +133,42 @@ impl Call {
 
     /// Does something that may have to wait until a descriptor is ready. Under
     /// control others go on meanwhile.
-    pub(crate) fn waits<R>(&self, fd: c_int, events: i16, real: impl FnOnce() -> R) -> R {
-        if let Some(turn) = self.turn() {
-            turn.touch();
-            if !descriptors::fails_instead_of_waiting(fd) {
-                turn.await_descriptor(fd, events, None);
-            }
+    pub(crate) fn waits<R: Outcome>(&self, fd: c_int, events: i16, real: impl FnOnce() -> R) -> R {
+        match self.awaits(fd, events, None) {
+            Came::Interrupted => R::fails(libc::EINTR),
+            Came::Fulfilled | Came::TimedOut => real(),
         }
-        real()
     }
 
-    /// Does something that waits for the outside world.
-    pub(crate) fn waits_outside<R>(&self, real: impl FnOnce() -> R) -> R {
-        match self.turn() {
-            Some(turn) => {
-                turn.touch();
-                turn.outside(real)
-            }
-            None => real(),
+    /// Waits until a descriptor is ready, if the thread is under control and would
+    /// wait there.
+    pub(crate) fn awaits(&self, fd: c_int, events: i16, until: Option<Until>) -> Came {
+        let Some(turn) = self.turn() else {
+            return Came::Fulfilled;
+        };
+        turn.touch();
+        match descriptors::fails_instead_of_waiting(fd) {
+            true => Came::Fulfilled,
+            false => turn.await_descriptor(fd, events, until),
         }
+    }
+
+    /// Does something that may have to wait, and that `attempt` only tries: then it
+    /// tells that by `is_busy`.
+    pub(crate) fn persists<R: Outcome>(
+        &self,
+        mut attempt: impl FnMut() -> R,
+        is_busy: impl Fn(c_int) -> bool,
+        real: impl FnOnce() -> R,
+    ) -> R {
+        let Some(turn) = self.turn() else {
+            return real();
+        };
+        let attempt = || {
+            let result = attempt();
+            (!result.failed() || !is_busy(Errno::now())).then_some(result)
+        };
+        turn.persists(attempt).unwrap_or_else(|| turn.outside(real))
     }
 
     /// Whether the dynamic loader is the caller: what it allocates and frees is

@@ -11,6 +11,7 @@ use std::ptr;
 use racehound_trace::Mode;
 
 use super::{Call, interpose};
+use crate::control::Lock;
 use crate::sync::{self, Traits};
 use crate::thread::{self, Visit};
 
@@ -26,6 +27,7 @@ struct Team {
     begins: u64,
     ends: u64,
     barrier: u64,
+    master: u32,
 }
 
 impl Team {
@@ -33,6 +35,7 @@ impl Team {
         Self {
             body,
             data,
+            master: thread::current().map_or(0, |thread| thread.number),
             begins: 0,
             ends: 0,
             barrier: 0,
@@ -48,16 +51,41 @@ fn address(of: &u64) -> usize {
 unsafe extern "C" fn member(team: *mut c_void) {
     // SAFETY: the master's team, which outlives the region.
     let team = unsafe { &*team.cast::<Team>() };
-    let outer = enter(ptr::from_ref(team) as usize);
-    if let Some(call) = Call::begin() {
+    let at = ptr::from_ref(team) as usize;
+    let outer = enter(at);
+    // Nobody of the program's calls it.
+    let place = team.body as usize;
+    if let Some(call) = Call::around(place) {
+        gather(&call, team);
         sync::take(&Visit::begin(), address(&team.begins), call.place);
     }
     // SAFETY: what the program asked for.
     unsafe { (team.body)(team.data) };
-    if let Some(call) = Call::begin() {
+    if let Some(call) = Call::around(place) {
         sync::post(&Visit::begin(), address(&team.ends), call.place);
+        if let Some(turn) = call.turn() {
+            turn.disperse(at);
+        }
     }
     enter(outer);
+}
+
+/// Under control a member waits for the others of its team.
+fn gather(call: &Call, team: &Team) {
+    if let Some(turn) = call.turn() {
+        // SAFETY: asks.
+        let size = unsafe { real::omp_get_num_threads() };
+        let at = ptr::from_ref(team) as usize;
+        turn.gather(at, size.max(1) as u32, team.master);
+    }
+}
+
+/// Runs code of the library that may wait for other threads there.
+fn in_library<R>(call: &Call, real: impl FnOnce() -> R) -> R {
+    match call.turn() {
+        Some(turn) => turn.in_library(real),
+        None => real(),
+    }
 }
 
 /// Makes a team the current one; the one before.
@@ -76,7 +104,7 @@ unsafe fn region(body: Body, data: *mut c_void, real: impl FnOnce(Body, *mut c_v
         return real(body, data);
     };
     sync::post(&Visit::begin(), address(&team.begins), call.place);
-    real(member, (&raw mut team).cast());
+    in_library(&call, || real(member, (&raw mut team).cast()));
     sync::take(&Visit::begin(), address(&team.ends), call.place);
     let visit = Visit::begin();
     for at in [&team.begins, &team.ends, &team.barrier] {
@@ -91,10 +119,16 @@ fn barrier(real: impl FnOnce()) {
         return real();
     };
     // SAFETY: the team outlives its members' stay.
-    let at = unsafe { address(&(*(team as *const Team)).barrier) };
+    let team = unsafe { &*(team as *const Team) };
+    let at = address(&team.barrier);
     tasks_done(&call);
     sync::arrive(&Visit::begin(), at, call.place);
+    gather(&call, team);
+    if let Some(turn) = call.turn() {
+        turn.enter_library();
+    }
     real();
+    gather(&call, team);
     sync::depart(&Visit::begin(), at, call.place);
     tasks_known(&call);
 }
@@ -113,8 +147,26 @@ fn tasks_known(call: &Call) {
     sync::take(&Visit::begin(), address(&TASKS), call.place);
 }
 
-fn lock(at: usize, real: impl FnOnce()) {
-    real();
+/// Waits for tasks, and runs some of them meanwhile.
+fn awaits_tasks(real: impl FnOnce()) {
+    let Some(call) = Call::begin() else {
+        return real();
+    };
+    in_library(&call, real);
+    tasks_known(&call);
+}
+
+fn lock(at: usize, real: impl Fn()) {
+    match Call::begin().and_then(|call| call.turn()) {
+        Some(turn) => {
+            let real = || {
+                real();
+                0
+            };
+            turn.lock(Lock::other(at, Mode::Exclusive), None, real, real);
+        }
+        None => real(),
+    }
     if let Some(call) = Call::begin() {
         let traits = Traits::default();
         sync::acquired(&Visit::begin(), at, Mode::Exclusive, traits, call.place);
@@ -124,6 +176,14 @@ fn lock(at: usize, real: impl FnOnce()) {
 fn unlock(at: usize, real: impl FnOnce()) {
     if let Some(call) = Call::begin() {
         sync::releasing(&Visit::begin(), at, Some(Mode::Exclusive), call.place);
+        if let Some(turn) = call.turn() {
+            let real = || {
+                real();
+                0
+            };
+            turn.unlock(at, real);
+            return;
+        }
     }
     real();
 }
@@ -164,10 +224,12 @@ unsafe extern "C" fn run_task(task: *mut c_void) {
     if let Some(call) = Call::begin() {
         tasks_known(&call);
     }
+    let task = task.cast::<Task>();
     // SAFETY: copied by `copy_task`.
-    unsafe {
-        let task = task.cast::<Task>();
-        ((*task).body)(task.cast::<u8>().add((*task).gap).cast());
+    let body = || unsafe { ((*task).body)(task.cast::<u8>().add((*task).gap).cast()) };
+    match Call::begin().and_then(|call| call.turn()) {
+        Some(turn) => turn.task(body),
+        None => body(),
     }
     if let Some(call) = Call::begin() {
         tasks_done(&call);
@@ -208,6 +270,7 @@ mod real {
         pub(super) fn GOMP_atomic_end();
         pub(super) fn GOMP_ordered_start();
         pub(super) fn GOMP_ordered_end();
+        pub(super) fn omp_get_num_threads() -> c_int;
         pub(super) fn GOMP_taskwait();
         pub(super) fn GOMP_taskgroup_end();
         pub(super) fn GOMP_task(
@@ -280,18 +343,22 @@ interpose! {
     }
 
     fn GOMP_single_copy_start() -> *mut c_void {
-        let data = real::GOMP_single_copy_start();
-        if !data.is_null() && let Some(call) = Call::begin() {
+        let Some(call) = Call::begin() else {
+            return real::GOMP_single_copy_start();
+        };
+        let data = in_library(&call, || real::GOMP_single_copy_start());
+        if !data.is_null() {
             tasks_known(&call);
         }
         data
     }
 
     fn GOMP_single_copy_end(data: *mut c_void) {
-        if let Some(call) = Call::begin() {
-            tasks_done(&call);
-        }
-        real::GOMP_single_copy_end(data);
+        let Some(call) = Call::begin() else {
+            return real::GOMP_single_copy_end(data);
+        };
+        tasks_done(&call);
+        in_library(&call, || real::GOMP_single_copy_end(data));
     }
 
     fn GOMP_critical_start() {
@@ -319,10 +386,11 @@ interpose! {
     }
 
     fn GOMP_ordered_start() {
-        real::GOMP_ordered_start();
-        if let Some(call) = Call::begin() {
-            sync::take(&Visit::begin(), address(&ORDERED), call.place);
-        }
+        let Some(call) = Call::begin() else {
+            return real::GOMP_ordered_start();
+        };
+        in_library(&call, || real::GOMP_ordered_start());
+        sync::take(&Visit::begin(), address(&ORDERED), call.place);
     }
 
     fn GOMP_ordered_end() {
@@ -333,17 +401,16 @@ interpose! {
     }
 
     fn GOMP_taskwait() {
-        real::GOMP_taskwait();
-        if let Some(call) = Call::begin() {
-            tasks_known(&call);
-        }
+        awaits_tasks(|| real::GOMP_taskwait());
     }
 
     fn GOMP_taskgroup_end() {
-        real::GOMP_taskgroup_end();
-        if let Some(call) = Call::begin() {
-            tasks_known(&call);
-        }
+        awaits_tasks(|| real::GOMP_taskgroup_end());
+    }
+
+    /// How many are in the current team.
+    fn omp_get_num_threads() -> c_int {
+        real::omp_get_num_threads()
     }
 
     fn GOMP_task(

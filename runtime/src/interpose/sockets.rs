@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::descriptors::{self, Impatient, gets, opened, puts, uses};
+use super::descriptors::{self, Impatient, Outcome, gets, opened, puts, uses};
 use super::files::{drains, makes, makes_pair, parts, with};
 use super::{Call, interpose};
 
@@ -83,6 +83,42 @@ unsafe fn accepts(
         unsafe { told(&call, address, length, room) };
     }
     new
+}
+
+/// Connects. Under control it is only begun, and others go on until it is done.
+unsafe fn connects(call: &Call, fd: c_int, address: *const Address, length: Length) -> c_int {
+    // SAFETY: what the program gave.
+    let real = || unsafe { libc::connect(fd, address, length) };
+    if call.turn().is_none() || descriptors::fails_instead_of_waiting(fd) {
+        return real();
+    }
+    let attempt = || {
+        // SAFETY: flags of the program's descriptor, for as long as nobody else runs.
+        unsafe {
+            let flags = libc::fcntl(fd, libc::F_GETFL);
+            libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK);
+            let result = real();
+            let _errno = super::Errno::keep();
+            libc::fcntl(fd, libc::F_SETFL, flags);
+            result
+        }
+    };
+    // The other end may have to accept others first.
+    let begun = call.persists(attempt, |error| error == libc::EAGAIN, real);
+    if begun == 0 || super::Errno::now() != libc::EINPROGRESS {
+        return begun;
+    }
+    call.waits(fd, libc::POLLOUT, || {
+        let mut error: c_int = 0;
+        let mut size = size_of::<c_int>() as Length;
+        let to = (&raw mut error).cast();
+        // SAFETY: room for one number.
+        unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, to, &raw mut size) };
+        match error {
+            0 => 0,
+            error => Outcome::fails(error),
+        }
+    })
 }
 
 /// Asks for the name of one end.
@@ -199,7 +235,7 @@ interpose! {
         };
         call.reads(address, length as usize);
         descriptors::offers_connection(&call);
-        let result = uses(&call, fd, || libc::connect(fd, address, length));
+        let result = uses(&call, fd, || connects(&call, fd, address, length));
         if result == 0 {
             descriptors::connected(&call);
         }

@@ -5,11 +5,13 @@
 //! stream, and closing writes it.
 
 use std::ffi::{c_char, c_int, c_long, c_void};
+use std::ptr;
 
 use racehound_trace::Mode;
 
 use super::descriptors::{self, closing, opened};
 use super::{Call, Errno, interpose, randomness};
+use crate::control;
 use crate::sync::{self, Traits};
 use crate::thread::Visit;
 
@@ -58,6 +60,8 @@ mod real {
             size: c_int,
             stream: *mut Stream,
         ) -> *mut c_char;
+        pub(super) static stdin: *mut Stream;
+        pub(super) fn getchar() -> c_int;
         pub(super) fn getc(stream: *mut Stream) -> c_int;
         pub(super) fn _IO_getc(stream: *mut Stream) -> c_int;
         pub(super) fn putc(byte: c_int, stream: *mut Stream) -> c_int;
@@ -108,6 +112,65 @@ fn with<R>(stream: *const Stream, real: impl FnOnce() -> R) -> R {
         }
         None => real(),
     }
+}
+
+/// The standard input.
+pub(super) fn input() -> *mut Stream {
+    // SAFETY: the C library's, which a program may change but does not while it reads.
+    unsafe { real::stdin }
+}
+
+/// Bytes that a stream has read and not given away.
+unsafe fn buffered(stream: *mut Stream) -> usize {
+    /// How the C library's begin, since programs look at them themselves.
+    #[repr(C)]
+    struct Beginning {
+        flags: c_int,
+        next: *const u8,
+        end: *const u8,
+    }
+    // SAFETY: the caller has a stream.
+    let Beginning { next, end, .. } = unsafe { stream.cast::<Beginning>().read() };
+    (end as usize).saturating_sub(next as usize)
+}
+
+/// Waits under control until a stream has something to give. For all that a call
+/// wants more of the others wait as well.
+pub(super) unsafe fn awaits_input(call: &Call, stream: *mut Stream) {
+    // SAFETY: the caller has a stream.
+    unsafe {
+        if control::is_on() && !stream.is_null() && buffered(stream) == 0 {
+            let fd = descriptor(stream);
+            if fd >= 0 {
+                call.awaits(fd, libc::POLLIN, None);
+            }
+        }
+    }
+}
+
+/// Reads bytes as they come under control, so that others go on meanwhile. None
+/// without control.
+unsafe fn reads_in_parts(
+    call: &Call,
+    to: *mut c_void,
+    size: usize,
+    stream: *mut Stream,
+) -> Option<usize> {
+    call.turn()?;
+    let mut got = 0;
+    while got < size {
+        // SAFETY: the program has a stream, and a buffer of that size.
+        let more = unsafe {
+            awaits_input(call, stream);
+            let part = buffered(stream).clamp(1, size - got);
+            real::fread_unlocked(to.cast::<u8>().add(got).cast(), 1, part, stream)
+        };
+        if more == 0 {
+            break;
+        }
+        got += more;
+    }
+    Some(got)
 }
 
 unsafe fn descriptor(stream: *mut Stream) -> c_int {
@@ -174,13 +237,50 @@ unsafe fn reopens(
     }
 }
 
+/// Reads a line as it comes under control, up to as many bytes as there is room for
+/// with a zero behind them. None without control.
+unsafe fn reads_line_in_parts(
+    call: &Call,
+    to: *mut c_char,
+    room: c_int,
+    stream: *mut Stream,
+) -> Option<*mut c_char> {
+    call.turn()?;
+    let most = usize::try_from(room).ok()?.checked_sub(1)?;
+    let mut got = 0;
+    // SAFETY: the program has a stream, and that much room.
+    unsafe {
+        while got < most {
+            awaits_input(call, stream);
+            match real::getc(stream) {
+                libc::EOF => break,
+                byte => to.add(got).write(byte as c_char),
+            }
+            got += 1;
+            if to.add(got - 1).read() == b'\n' as c_char {
+                break;
+            }
+        }
+        if got == 0 && most > 0 {
+            return Some(ptr::null_mut());
+        }
+        to.add(got).write(0);
+    }
+    Some(to)
+}
+
 /// Reads a line into a buffer.
-unsafe fn lines(stream: *mut Stream, real: impl FnOnce() -> *mut c_char) -> *mut c_char {
+unsafe fn lines(
+    (to, room): (*mut c_char, c_int),
+    stream: *mut Stream,
+    real: impl FnOnce() -> *mut c_char,
+) -> *mut c_char {
     let Some(call) = Call::begin() else {
         return real();
     };
     uses(&call, stream);
-    let line = real();
+    // SAFETY: what the program gave.
+    let line = unsafe { reads_line_in_parts(&call, to, room, stream) }.unwrap_or_else(real);
     // SAFETY: written by the real function. Bytes may be zeroes before its end;
     // what is behind them goes unseen.
     unsafe { call.writes_text(line) };
@@ -198,6 +298,8 @@ unsafe fn grows(
         return real();
     };
     uses(&call, stream);
+    // SAFETY: the program has a stream.
+    unsafe { awaits_input(&call, stream) };
     let got = real();
     if got >= 0 {
         call.writes(line, size_of::<*mut c_char>());
@@ -209,14 +311,35 @@ unsafe fn grows(
 }
 
 /// Reads that many things.
-fn fills(to: *mut c_void, size: usize, stream: *mut Stream, real: impl FnOnce() -> usize) -> usize {
+unsafe fn fills(
+    to: *mut c_void,
+    (size, count): (usize, usize),
+    stream: *mut Stream,
+    real: impl FnOnce() -> usize,
+) -> usize {
     let Some(call) = Call::begin() else {
         return real();
     };
     uses(&call, stream);
-    let got = real();
+    let all = size.saturating_mul(count);
+    // SAFETY: what the program gave.
+    let got = match unsafe { reads_in_parts(&call, to, all, stream) } {
+        Some(got) => got.checked_div(size).unwrap_or(0),
+        None => real(),
+    };
     call.writes(to, got.saturating_mul(size));
     got
+}
+
+/// Reads a byte.
+unsafe fn byte(stream: *mut Stream, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(call) = Call::begin() else {
+        return real();
+    };
+    uses(&call, stream);
+    // SAFETY: the program has a stream.
+    unsafe { awaits_input(&call, stream) };
+    real()
 }
 
 /// Locks a stream as a program may do itself.
@@ -306,15 +429,15 @@ interpose! {
     }
 
     fn fread(to: *mut c_void, size: usize, count: usize, stream: *mut Stream) -> usize {
-        fills(to, size, stream, || libc::fread(to, size, count, stream))
+        fills(to, (size, count), stream, || libc::fread(to, size, count, stream))
     }
 
     fn fread_unlocked(to: *mut c_void, size: usize, count: usize, stream: *mut Stream) -> usize {
-        fills(to, size, stream, || real::fread_unlocked(to, size, count, stream))
+        fills(to, (size, count), stream, || real::fread_unlocked(to, size, count, stream))
     }
 
     fn __fread_chk(to: *mut c_void, room: usize, size: usize, count: usize, stream: *mut Stream) -> usize {
-        fills(to, size, stream, || real::__fread_chk(to, room, size, count, stream))
+        fills(to, (size, count), stream, || real::__fread_chk(to, room, size, count, stream))
     }
 
     fn fwrite(from: *const c_void, size: usize, count: usize, stream: *mut Stream) -> usize {
@@ -380,15 +503,19 @@ interpose! {
     }
 
     fn fgetc(stream: *mut Stream) -> c_int {
-        with(stream, || libc::fgetc(stream))
+        byte(stream, || libc::fgetc(stream))
     }
 
     fn getc(stream: *mut Stream) -> c_int {
-        with(stream, || real::getc(stream))
+        byte(stream, || real::getc(stream))
     }
 
     fn _IO_getc(stream: *mut Stream) -> c_int {
-        with(stream, || real::_IO_getc(stream))
+        byte(stream, || real::_IO_getc(stream))
+    }
+
+    fn getchar() -> c_int {
+        byte(input(), || real::getchar())
     }
 
     fn ungetc(byte: c_int, stream: *mut Stream) -> c_int {
@@ -396,15 +523,15 @@ interpose! {
     }
 
     fn fgets(to: *mut c_char, size: c_int, stream: *mut Stream) -> *mut c_char {
-        lines(stream, || libc::fgets(to, size, stream))
+        lines((to, size), stream, || libc::fgets(to, size, stream))
     }
 
     fn fgets_unlocked(to: *mut c_char, size: c_int, stream: *mut Stream) -> *mut c_char {
-        lines(stream, || real::fgets_unlocked(to, size, stream))
+        lines((to, size), stream, || real::fgets_unlocked(to, size, stream))
     }
 
     fn __fgets_chk(to: *mut c_char, room: usize, size: c_int, stream: *mut Stream) -> *mut c_char {
-        lines(stream, || real::__fgets_chk(to, room, size, stream))
+        lines((to, size), stream, || real::__fgets_chk(to, room, size, stream))
     }
 
     fn getline(line: *mut *mut c_char, size: *mut usize, stream: *mut Stream) -> isize {

@@ -85,7 +85,10 @@ interpose! {
         }
         let turn = call.turn();
         if let Some(turn) = &turn {
-            turn.fork(number);
+            match turn.is_in_library() {
+                true => turn.fork_in_library(number),
+                false => turn.fork(number),
+            }
         }
         let raw = Box::into_raw(beginning);
         // The program may look at the handle only after the call, but the new

@@ -290,21 +290,6 @@ interpose! {
         }
     }
 
-    fn getitimer(which: c_int, to: *mut libc::itimerval) -> c_int {
-        let result = libc::getitimer(which as _, to);
-        tells(to, result == 0);
-        result
-    }
-
-    fn setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int {
-        if let Some(call) = Call::begin() {
-            call.reads(new, size_of::<libc::itimerval>());
-        }
-        let result = libc::setitimer(which as _, new, old);
-        tells(old, result == 0);
-        result
-    }
-
     fn localtime_r(time: *const Time, to: *mut libc::tm) -> *mut libc::tm {
         let result = libc::localtime_r(time, to);
         if !result.is_null() {

@@ -1,0 +1,66 @@
+//! Programs under control: what RaceFuzzer achieves, beside what its paper reports,
+//! and what control costs (racefuzzer.txt §3 and §5).
+//!
+//! `bench` builds and runs; `figures` has the paper's two figures, `table` its Table 1
+//! over the programs of `programs/racefuzzer`, `cost` the time that control takes.
+
+mod bench;
+mod cost;
+mod figures;
+mod table;
+
+use std::path::PathBuf;
+
+use bench::Bench;
+use clap::Args;
+
+use crate::live::Error;
+
+/// Programs under control: RaceFuzzer's figures and Table 1, and the cost of control
+#[derive(Args)]
+pub(crate) struct Control {
+    /// Runs of each program and pair, each with another seed
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    seeds: u64,
+
+    /// A tenth of the runs and of the work, to see whether all is well
+    #[arg(long)]
+    quick: bool,
+
+    /// Only these parts: figures, table, cost
+    #[arg(long, value_name = "PART,…", value_delimiter = ',', value_parser = ["figures", "table", "cost"])]
+    only: Vec<String>,
+
+    /// Where to build the programs, which stay there
+    #[arg(long, default_value_os_t = std::env::temp_dir().join("racehound-bench-control"))]
+    dir: PathBuf,
+}
+
+impl Control {
+    fn seeds(&self) -> u64 {
+        match self.quick {
+            true => self.seeds.div_ceil(10),
+            false => self.seeds,
+        }
+    }
+
+    fn wants(&self, part: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == part)
+    }
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &Control) -> Result<(), Error> {
+    let bench = Bench::open(&args.dir)?;
+    if args.wants("figures") {
+        figures::print_first(&bench, 10 * args.seeds())?;
+        figures::print_second(&bench, args.seeds())?;
+    }
+    if args.wants("table") {
+        table::print(&bench, args.seeds())?;
+    }
+    if args.wants("cost") {
+        cost::print(&bench, args.quick)?;
+    }
+    Ok(())
+}

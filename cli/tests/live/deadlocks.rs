@@ -1,0 +1,108 @@
+//! Classic deadlocks: found under control, told with who waits for what, who has it and
+//! where, and brought about again by the schedule.
+
+use crate::FINDINGS;
+use crate::control::{built, hash};
+use crate::workshop::{Workshop, stderr};
+
+const SEEDS: u64 = 200;
+
+fn run(shop: &Workshop, options: &[&str], arguments: &[&str]) -> std::process::Output {
+    let quiet = ["run", "--detector", "none"];
+    shop.racehound(&[&quiet, options, &["--", "./program"], arguments].concat())
+}
+
+/// The first seed of a strategy that leads to a deadlock, and what is said of it.
+fn find(shop: &Workshop, strategy: &str, arguments: &[&str]) -> std::process::Output {
+    let found = (0..SEEDS).find_map(|seed| {
+        let seed = seed.to_string();
+        let keep = ["--schedule-out", "stuck.schedule", "--json", "f.json"];
+        let options = [&["--schedule", strategy, "--seed", &seed][..], &keep].concat();
+        let output = run(shop, &options, arguments);
+        stderr(&output).contains("deadlock").then_some(output)
+    });
+    found.unwrap_or_else(|| panic!("no deadlock in {SEEDS} seeds of {strategy}"))
+}
+
+/// It is reported as a deadlock, at the lines that are marked, and replayed.
+fn is_told_and_replayed(
+    source: &str,
+    shop: &Workshop,
+    output: &std::process::Output,
+    arguments: &[&str],
+) {
+    let text = stderr(output);
+    assert_eq!(output.status.code(), Some(FINDINGS), "{source}: {text}");
+    let path = format!("{}/../programs/{source}", env!("CARGO_MANIFEST_DIR"));
+    let program = std::fs::read_to_string(path).unwrap();
+    let file = source.rsplit('/').next().unwrap();
+    let marked = program.lines().enumerate();
+    let marked = marked.filter(|(_, line)| line.ends_with("// HERE"));
+    let mut places = marked.map(|(at, _)| format!("{file}:{}", at + 1));
+    assert!(
+        places.any(|place| text.contains(&place)),
+        "{source}: {text}"
+    );
+    let finding = &shop.findings("f.json")["findings"][0];
+    assert_eq!(finding["kind"], "deadlock", "{source}");
+    assert_eq!(finding["harm"]["kind"], "deadlock", "{source}");
+    let again = run(
+        shop,
+        &["--schedule", "replay:file=stuck.schedule"],
+        arguments,
+    );
+    assert!(
+        stderr(&again).contains("deadlock"),
+        "{source}: {}",
+        stderr(&again)
+    );
+    assert_eq!(hash(&again), hash(output), "{source}");
+}
+
+#[test]
+fn philosophers_starve_however_many_they_are() {
+    let source = "deadlocks/dining_philosophers.c";
+    let shop = built(source);
+    for seats in 2..=7 {
+        let arguments = [&*seats.to_string()];
+        let output = find(&shop, "random", &arguments);
+        is_told_and_replayed(source, &shop, &output, &arguments);
+        let text = stderr(&output);
+        // The cycle: each waits for a lock that its neighbour holds.
+        let waits = text.matches("waits for a lock that T").count();
+        assert_eq!(waits, seats, "{text}");
+        for thread in 1..=seats {
+            assert!(text.contains(&format!("that T{thread} holds")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn other_deadlocks_are_found_and_replayed() {
+    for (source, what) in [
+        ("deadlocks/ab_ba.c", "waits for a lock that T"),
+        (
+            "deadlocks/lost_wakeup.c",
+            "waits for a condition that nobody signals",
+        ),
+        (
+            "deadlocks/missed_signal.c",
+            "waits for a condition that nobody signals",
+        ),
+        (
+            "deadlocks/self_deadlock.c",
+            "waits for a lock that it holds itself",
+        ),
+    ] {
+        let shop = built(source);
+        for strategy in ["random", "pct"] {
+            let output = find(&shop, strategy, &[]);
+            assert!(
+                stderr(&output).contains(what),
+                "{source}: {}",
+                stderr(&output)
+            );
+            is_told_and_replayed(source, &shop, &output, &[]);
+        }
+    }
+}

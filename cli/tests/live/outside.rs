@@ -1,0 +1,158 @@
+//! Waits for the kernel under control: signals, timers, descriptors, files that are
+//! locked. What comes from the program itself comes in the same order in every run.
+
+use crate::control::{hash, scheduled, written};
+use crate::workshop::{stderr, stdout};
+
+const BEGINNING: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/select.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_t waiting;
+static int ends[2];
+static volatile sig_atomic_t rang;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void ring(int number) { rang = number; }
+static void work(void) {
+    for (int i = 0; i < 10; i++) {
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+    }
+}
+"#;
+
+const END: &str = r#"
+int main(void) {
+    pthread_t other;
+    sigset_t set;
+    struct sigaction action = {.sa_handler = ring};
+    if (pipe(ends) != 0) return 1;
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGALRM, &action, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    pthread_create(&waiting, NULL, waits, NULL);
+    pthread_create(&other, NULL, helps, NULL);
+    pthread_join(waiting, NULL);
+    pthread_join(other, NULL);
+}
+"#;
+
+/// One thread waits, another helps: what is printed, and nobody gives up control.
+fn prints(waits: &str, helps: &str, expected: &str) {
+    let thread = |name: &str, body: &str| {
+        format!("static void *{name}(void *unused) {{ {body}; return unused; }}\n")
+    };
+    let text = [
+        BEGINNING,
+        &thread("waits", waits),
+        &thread("helps", helps),
+        END,
+    ];
+    let shop = written(&text.concat());
+    for seed in ["1", "2", "3"] {
+        let options = ["--detector", "none", "--schedule", "random", "--seed", seed];
+        let output = scheduled(&shop, &options);
+        assert_eq!(stdout(&output), expected, "{waits}: {}", stderr(&output));
+        assert!(
+            !stderr(&output).contains("the seed alone"),
+            "{waits}: {}",
+            stderr(&output)
+        );
+        assert_eq!(hash(&scheduled(&shop, &options)), hash(&output), "{waits}");
+    }
+}
+
+#[test]
+fn signals_between_threads() {
+    let kills = "work(); sleep(10); pthread_kill(waiting, SIGUSR1)";
+    prints("pause(); printf(\"%d\\n\", rang == SIGUSR1)", kills, "1\n");
+    let reads = "char byte; printf(\"%d\\n\", read(ends[0], &byte, 1) < 0 && errno == EINTR)";
+    prints(reads, kills, "1\n");
+    let takes = "sigset_t set; int number; sigemptyset(&set); sigaddset(&set, SIGUSR2); \
+                 sigwait(&set, &number); printf(\"%d\\n\", number == SIGUSR2)";
+    prints(takes, "work(); kill(getpid(), SIGUSR2)", "1\n");
+    let in_vain = "sigset_t set; struct timespec time = {1000, 0}; sigemptyset(&set); \
+                   sigaddset(&set, SIGUSR2); printf(\"%d\\n\", sigtimedwait(&set, NULL, &time))";
+    prints(in_vain, "work()", "-1\n");
+}
+
+#[test]
+fn timers_in_virtual_time() {
+    prints(
+        "alarm(50); while (!rang); puts(\"rang\")",
+        "work()",
+        "rang\n",
+    );
+    prints("alarm(50); pause(); puts(\"rang\")", "work()", "rang\n");
+    let timer = "timer_t timer; struct sigevent event = {0}; \
+                 event.sigev_notify = SIGEV_SIGNAL; event.sigev_signo = SIGUSR1; \
+                 timer_create(CLOCK_MONOTONIC, &event, &timer); \
+                 struct itimerspec time = {{0, 0}, {10, 0}}; \
+                 timer_settime(timer, 0, &time, NULL); \
+                 printf(\"%d\\n\", (int)sleep(100) / 10); timer_delete(timer)";
+    prints(timer, "work()", "9\n");
+    let descriptor = "int fd = timerfd_create(CLOCK_MONOTONIC, 0); \
+                      struct itimerspec time = {{10, 0}, {10, 0}}; unsigned long times; \
+                      timerfd_settime(fd, 0, &time, NULL); \
+                      for (int i = 0; i < 3; i++) if (read(fd, &times, 8) == 8) printf(\"%lu\\n\", times)";
+    prints(descriptor, "work()", "1\n1\n1\n");
+}
+
+#[test]
+fn descriptors_and_streams() {
+    let selects = "fd_set set; FD_ZERO(&set); FD_SET(ends[0], &set); \
+                   printf(\"%d\\n\", select(ends[0] + 1, &set, NULL, NULL, NULL))";
+    let writes = "work(); if (write(ends[1], \"one \", 4) != 4) abort(); \
+                  work(); if (write(ends[1], \"two\\n3\\n\", 6) != 6) abort(); close(ends[1])";
+    prints(selects, writes, "1\n");
+    let late = "fd_set set; struct timeval time = {100, 0}; FD_ZERO(&set); FD_SET(ends[0], &set); \
+                printf(\"%d\\n\", select(ends[0] + 1, &set, NULL, NULL, &time))";
+    prints(late, "work()", "0\n");
+    let lines = "char line[80]; FILE *from = fdopen(ends[0], \"r\"); \
+                 while (fgets(line, 80, from)) fputs(line, stdout)";
+    prints(lines, writes, "one two\n3\n");
+    let bytes = "char text[11] = {0}; FILE *from = fdopen(ends[0], \"r\"); \
+                 printf(\"%zu \", fread(text, 1, 10, from)); fputs(text, stdout)";
+    prints(bytes, writes, "10 one two\n3\n");
+}
+
+#[test]
+fn files_that_are_locked() {
+    let locks = |name: &str| {
+        format!(
+            "int file = open(\"lockfile\", O_RDWR | O_CREAT, 0600); flock(file, LOCK_EX); \
+             work(); sleep(5); puts(\"{name}\"); fflush(stdout); flock(file, LOCK_UN)"
+        )
+    };
+    // Either may come first, but both do, one after the other.
+    let text = [
+        BEGINNING,
+        "static void *waits(void *unused) { ",
+        &locks("a"),
+        "; return unused; }\n",
+        "static void *helps(void *unused) { ",
+        &locks("a"),
+        "; return unused; }\n",
+        END,
+    ];
+    let shop = written(&text.concat());
+    for seed in ["1", "2", "3"] {
+        let options = ["--detector", "none", "--schedule", "random", "--seed", seed];
+        let output = scheduled(&shop, &options);
+        assert_eq!(stdout(&output), "a\na\n", "{}", stderr(&output));
+        assert_eq!(hash(&scheduled(&shop, &options)), hash(&output));
+    }
+}

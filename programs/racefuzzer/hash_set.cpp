@@ -1,0 +1,67 @@
+// HashSet of Table 1: containsAll and addAll go through a set that another thread
+// changes.
+// expect: race
+// shows: sometimes
+// harm: abort
+#include "synchronised.h"
+
+class HashSet {
+    enum { BUCKETS = 8 };
+    struct Entry {
+        int value;
+        Entry *next;
+    };
+    Entry *table[BUCKETS] = {};
+    int count = 0, modifications = 0;
+
+public:
+    bool add(int value) {
+        if (contains(value)) return false;
+        Entry *&bucket = table[value % BUCKETS];
+        bucket = new Entry{value, bucket};
+        count++;
+        modifications++;
+        return true;
+    }
+
+    bool contains(int value) {
+        for (Entry *entry = table[value % BUCKETS]; entry; entry = entry->next)
+            if (entry->value == value) return true;
+        return false;
+    }
+
+    void remove_all() {
+        modifications++;
+        for (auto &bucket : table) bucket = nullptr;
+        count = 0;
+    }
+
+    class Iterator {
+        HashSet &set;
+        int bucket = 0, expected;
+        Entry *following = nullptr;
+
+        void advance() {
+            while (!following && bucket < BUCKETS) following = set.table[bucket++];
+        }
+
+    public:
+        explicit Iterator(HashSet &s) : set(s), expected(s.modifications) { advance(); }
+        bool has_next() { return following != nullptr; }
+        int next() {
+            if (set.modifications != expected) throw ConcurrentModification();
+            if (!following) throw NoSuchElement();
+            int value = following->value;
+            following = following->next;
+            advance();
+            return value;
+        }
+    };
+};
+
+int main() {
+    return drive<HashSet>([](auto &one, auto &two) {
+        one.contains_all(two);
+        one.add_all(two);
+    });
+}
