@@ -61,7 +61,7 @@ pub enum Error {
 /// How the schema came to be: what leads from each version to the next.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE hunts (
-        id INTEGER PRIMARY KEY,
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
         program TEXT NOT NULL,      -- its words, as JSON
         directory TEXT NOT NULL,
         begun INTEGER NOT NULL,     -- seconds since 1970
@@ -98,6 +98,8 @@ pub struct Store {
 pub struct Hunt {
     id: i64,
     program: String,
+    directory: String,
+    begun: i64,
 }
 
 impl Hunt {
@@ -181,21 +183,23 @@ impl Store {
     /// A hunt begins.
     pub fn begin(&mut self, report: &Report) -> Result<Hunt, Error> {
         let program = words(report);
+        let directory = report.directory.clone().unwrap_or_default();
+        let begun = now();
         let id = self.change(|change| {
             change.execute(
                 "INSERT INTO hunts (program, directory, begun, report) VALUES (?1, ?2, ?3, ?4)",
-                params![
-                    program,
-                    report.directory.clone().unwrap_or_default(),
-                    now(),
-                    json(&bare(report))
-                ],
+                params![program, directory, begun, json(&bare(report))],
             )?;
             let id = change.last_insert_rowid();
             forget(change, &program)?;
             Ok(id)
         })?;
-        Ok(Hunt { id, program })
+        Ok(Hunt {
+            id,
+            program,
+            directory,
+            begun,
+        })
     }
 
     /// What a hunt knows by now. The findings get the numbers that they keep.
@@ -204,9 +208,19 @@ impl Store {
         let findings = &mut report.findings;
         self.change(|change| {
             let ended = is_over.then(now);
+            // It is there, unless many others have begun meanwhile.
             change.execute(
-                "UPDATE hunts SET ended = ?2, report = ?3 WHERE id = ?1",
-                params![hunt.id, ended, bare],
+                "INSERT INTO hunts (id, program, directory, begun, ended, report)
+                    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                    ON CONFLICT (id) DO UPDATE SET ended = ?5, report = ?6",
+                params![
+                    hunt.id,
+                    hunt.program,
+                    hunt.directory,
+                    hunt.begun,
+                    ended,
+                    bare
+                ],
             )?;
             for finding in findings.iter_mut() {
                 note_finding(change, hunt, finding)?;
@@ -487,7 +501,14 @@ mod tests {
             .database
             .query_row("SELECT count(*) FROM hunts", [], |row| row.get(0))
             .unwrap();
-        assert_eq!(count, HUNTS_KEPT);
+        // Those that were forgotten while they went on have come back.
+        assert!((HUNTS_KEPT..HUNTS_KEPT + 8).contains(&count), "{count}");
+        let hunts = "SELECT count(DISTINCT hunt) FROM findings";
+        let kept: i64 = store
+            .database
+            .query_row(hunts, [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(kept, count);
         let integrity: String = store
             .database
             .query_row("PRAGMA integrity_check", [], |row| row.get(0))

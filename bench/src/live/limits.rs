@@ -151,13 +151,14 @@ mod tests {
     use super::super::figures::tests::figures;
     use super::*;
 
-    const WAYS: [Way; 7] = [
+    const WAYS: [Way; 8] = [
         Way::Native,
         Way::Empty,
         Way::Off,
         Way::FASTTRACK,
         Way::ACCULOCK,
         Way::Record,
+        Way::Collect,
         Way::ClangTsan,
     ];
 
@@ -167,14 +168,14 @@ mod tests {
 
     #[test]
     fn what_is_cheap_is_within_all_limits() {
-        let figures = figures(&WAYS, &[("a", &[1.0, 2.0, 2.0, 4.0, 4.2, 6.0, 8.0])]);
-        assert_eq!(verdicts(&all(&figures)), ["held"; 6]);
+        let figures = figures(&WAYS, &[("a", &[1.0, 2.0, 2.0, 4.0, 4.2, 6.0, 1.2, 8.0])]);
+        assert_eq!(verdicts(&all(&figures)), ["held"; 7]);
     }
 
     #[test]
     fn what_is_dear_is_over_all_limits() {
-        let figures = figures(&WAYS, &[("a", &[1.0, 2.0, 2.2, 4.0, 4.4, 8.0, 3.0])]);
-        assert_eq!(verdicts(&all(&figures)), ["over"; 6]);
+        let figures = figures(&WAYS, &[("a", &[1.0, 2.0, 2.2, 4.0, 4.4, 8.0, 1.5, 3.0])]);
+        assert_eq!(verdicts(&all(&figures)), ["over"; 7]);
     }
 
     #[test]
@@ -182,8 +183,8 @@ mod tests {
         let figures = figures(
             &WAYS,
             &[
-                ("good", &[1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 8.0]),
-                ("bad", &[1.0, 2.0, 2.0, 10.0, 10.0, 16.0, 8.0]),
+                ("good", &[1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 8.0]),
+                ("bad", &[1.0, 2.0, 2.0, 10.0, 10.0, 16.0, 1.0, 8.0]),
             ],
         );
         let limits = all(&figures);
@@ -194,8 +195,8 @@ mod tests {
 
     #[test]
     fn without_the_peer_there_is_no_verdict() {
-        let figures = figures(&WAYS[..6], &[("a", &[1.0, 2.0, 2.0, 4.0, 4.0, 6.0])]);
+        let figures = figures(&WAYS[..7], &[("a", &[1.0, 2.0, 2.0, 4.0, 4.0, 6.0, 1.0])]);
         let verdicts = verdicts(&all(&figures));
-        assert_eq!(verdicts, ["–", "–", "–", "held", "held", "held"]);
+        assert_eq!(verdicts, ["–", "–", "–", "held", "held", "held", "held"]);
     }
 }

@@ -45,6 +45,10 @@ int main(void) {
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     pthread_create(&waiting, NULL, waits, NULL);
     pthread_create(&other, NULL, helps, NULL);
+    /* What is sent to the process would come to us first. */
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
     pthread_join(waiting, NULL);
     pthread_join(other, NULL);
 }

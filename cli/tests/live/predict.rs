@@ -98,7 +98,7 @@ fn an_atomicity_violation_behind_locks_is_made_to_happen() {
     let bug = find(&findings, "atomicity", &[8, 25, 14]);
     assert_eq!(bug["status"], "confirmed", "{bug:#}");
     assert_eq!(bug["detail"], "r-w-r");
-    assert_eq!(bug["harm"]["kind"], "crash", "{bug:#}");
+    assert_eq!(bug["harm"]["kind"], "assertion", "{bug:#}");
 }
 
 /// pecan.txt Figure 3: looking and taking are each locked, and meant to be one.
