@@ -221,12 +221,17 @@ impl Trial<'_> {
     }
 
     fn execute(&mut self, plan: &Plan) -> Result<Execution, Error> {
+        let limit = self.usual.limit(self.slowest, self.suspect.limit);
+        self.execute_within(limit, plan)
+    }
+
+    fn execute_within(&mut self, limit: Duration, plan: &Plan) -> Result<Execution, Error> {
         let execution = self.executor.execute(&Assignment {
             detector: "none".to_owned(),
             schedule: plan.clone(),
             record: None,
             schedule_out: None,
-            limit: self.usual.limit(self.slowest, self.suspect.limit),
+            limit,
         })?;
         self.runs += 1;
         if execution.ending != Ending::Limit {
@@ -324,7 +329,8 @@ impl Trial<'_> {
             return Ok(());
         }
         let run = self.runs;
-        let again = self.execute(plan)?;
+        let limit = self.usual.limit(self.slowest, self.suspect.limit);
+        let again = self.execute_within(limit * harm::DOUBT, plan)?;
         let same = self.usual.judge(&again);
         if same.is_some_and(|same| same.kind == harm.kind) && !met(&again).is_empty() {
             note(harms, harm, plan, run);

@@ -21,7 +21,15 @@ const TIMES: u32 = 20;
 /// Nothing is a hang sooner: machines are slow at times.
 const SOONEST: Duration = Duration::from_secs(3);
 
+/// How much more time an execution gets that seems to hang, before it is said to.
+pub const DOUBT: u32 = 3;
+
 impl Usual {
+    /// Whether anything is known.
+    pub fn is_known(&self) -> bool {
+        !self.endings.is_empty()
+    }
+
     /// Learns it from free executions, each of at most `limit`.
     pub fn learn(executor: &mut dyn Executor, runs: u32, limit: Duration) -> Result<Self, Error> {
         let mut usual = Self::default();

@@ -13,19 +13,22 @@
 //! 3. *Explore*: DrFinder, PCT and random schedules with FastTrack watching, and
 //!    Hybrid in between. What is new goes to 2; the hunt ends when nothing is.
 
+mod perform;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use racehound_report::finding::{Explanation, Finding, Harm, Kind, Location, Status};
-use racehound_report::journal::CONFIRMED;
 use racehound_schedule::{Collecting, Places, Plan};
 
 use crate::confirm::{self, Outcome, Suspect};
 use crate::execution::{Assignment, Ending, Execution};
 use crate::findings;
-use crate::harm::Usual;
+use crate::harm::{self, Usual};
 use crate::places;
+
+pub use perform::perform;
 
 /// What a hunt may cost, and what it depends on.
 #[derive(Clone, Debug)]
@@ -168,6 +171,7 @@ impl Course {
     fn assignment(&self, detector: &str, schedule: Plan) -> Assignment {
         let limit = match schedule {
             Plan::Free => self.settings.limit,
+            _ if !self.usual.is_known() => self.settings.limit,
             _ => self.usual.limit(None, self.settings.limit),
         };
         Assignment {
@@ -492,7 +496,7 @@ impl Course {
         let mut findings = self.findings.clone();
         findings.retain(|finding| !has_happened(finding, &self.findings));
         findings.sort_by_key(|finding| {
-            let harm = finding.harm.as_ref().map_or(usize::MAX, crate::harm::rank);
+            let harm = finding.harm.as_ref().map_or(usize::MAX, harm::rank);
             (harm, std::cmp::Reverse(finding.status), finding.first_run)
         });
         findings::number(&mut findings);
@@ -565,6 +569,8 @@ fn again(assignment: &Assignment) -> Assignment {
         detector: "none".to_owned(),
         schedule,
         schedule_out: None,
+        // What hangs, hangs longer than a busy machine makes it.
+        limit: assignment.limit * harm::DOUBT,
         ..assignment.clone()
     }
 }
@@ -598,304 +604,5 @@ fn failure(harm: Harm, assignment: &Assignment, run: u64) -> Finding {
     }
 }
 
-/// Follows each schedule twice, to see whether it does what it is meant to each time.
-fn follow(
-    program: &mut dyn crate::Executor,
-    assignments: &[Assignment],
-) -> std::result::Result<Result, crate::execution::Error> {
-    let (mut runs, mut happened) = (0, Vec::new());
-    for assignment in assignments {
-        let mut times = 0;
-        let mut last = None;
-        while times < 2 {
-            let execution = program.execute(assignment)?;
-            runs += 1;
-            let fate = execution.scheduled.as_ref().and_then(|s| s.fate.as_deref());
-            if fate != Some(CONFIRMED) {
-                break;
-            }
-            times += 1;
-            last = Some(execution);
-        }
-        if let Some(execution) = last.filter(|_| times == 2) {
-            happened.push((assignment.schedule.clone(), execution));
-        }
-    }
-    Ok(Result::Followed(runs, happened))
-}
-
-/// Does a task.
-pub fn perform(
-    program: &mut dyn crate::Executor,
-    task: &Task,
-) -> std::result::Result<Result, crate::execution::Error> {
-    let result = match task {
-        Task::Usual(assignment) | Task::Explore(assignment) | Task::Repeat(_, assignment) => {
-            program
-                .execute(assignment)
-                .map(|execution| Result::Executed(Box::new(execution)))
-        }
-        Task::Confirm(suspect) => {
-            confirm::confirm(program, suspect, &mut |_| {}).map(Result::Tried)
-        }
-        Task::Follow(_, assignments) => follow(program, assignments),
-    };
-    match result {
-        Err(crate::execution::Error::Stopped) => Ok(Result::Dropped),
-        result => result,
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use racehound_report::finding::Access;
-
-    use super::*;
-    use crate::execution::Text;
-
-    fn settings() -> Settings {
-        Settings {
-            seed: 1,
-            limit: Duration::from_secs(10),
-            attempts: 5,
-            explorers: 4,
-            patience: 2,
-            relations: "relations".into(),
-            schedules: "schedules".into(),
-            trace: "trace".into(),
-        }
-    }
-
-    fn race(lines: [u32; 2], status: Status) -> Finding {
-        let access = |line: u32| Access {
-            file: Some("a.c".into()),
-            line: Some(line),
-            site: format!("a.c:{line}"),
-            ..Access::default()
-        };
-        Finding {
-            status,
-            accesses: lines.map(access).to_vec(),
-            found_by: vec!["hybrid".into()],
-            ..Finding::default()
-        }
-    }
-
-    fn executed(ending: Ending, findings: Vec<Finding>) -> Result {
-        Result::Executed(Box::new(Execution {
-            ending,
-            findings,
-            scheduled: None,
-            output: Text::default(),
-            complaints: Text::default(),
-            elapsed: Duration::from_millis(1),
-        }))
-    }
-
-    fn well() -> Result {
-        executed(Ending::Code(0), Vec::new())
-    }
-
-    fn confirmed(suspect: &Suspect, harm: Option<Harm>) -> Result {
-        let mut finding = suspect.finding.clone().unwrap();
-        finding.status = Status::Confirmed;
-        finding.harm = harm;
-        Result::Tried(Outcome {
-            findings: vec![finding],
-            seed: Some(1),
-            runs: 4,
-            unvisited: Vec::new(),
-            varies: false,
-        })
-    }
-
-    /// Goes through a hunt; what came of each task is for `act` to say.
-    fn hunted(mut act: impl FnMut(&Task) -> Result) -> (Course, Vec<Phase>) {
-        let mut course = Course::new(settings(), Vec::new(), 0);
-        let mut phases = Vec::new();
-        while let Some((phase, tasks)) = course.round() {
-            assert!(phases.len() < 50, "the hunt does not end");
-            phases.push(phase);
-            for task in &tasks {
-                let result = act(task);
-                course.learn(task, result);
-            }
-        }
-        (course, phases)
-    }
-
-    #[test]
-    fn a_hunt_ends_when_nothing_turns_up() {
-        let (course, phases) = hunted(|_| well());
-        assert_eq!(
-            phases,
-            [Phase::Observing, Phase::Exploring, Phase::Exploring]
-        );
-        assert!(course.findings().is_empty());
-        assert_eq!(course.runs(), 3 + 5 + 2 * 4);
-    }
-
-    #[test]
-    fn each_suspect_is_tried_once_and_what_is_new_keeps_the_hunt_going() {
-        let mut tried = Vec::new();
-        let (course, phases) = hunted(|task| match task {
-            Task::Explore(assignment) => match &assignment.schedule {
-                Plan::Free => executed(Ending::Code(0), vec![race([1, 2], Status::Predicted)]),
-                _ => executed(Ending::Code(0), vec![race([4, 3], Status::Observed)]),
-            },
-            Task::Confirm(suspect) => {
-                tried.push(suspect.pair.to_string());
-                confirmed(suspect, None)
-            }
-            _ => well(),
-        });
-        assert_eq!(tried, ["a.c:1,a.c:2", "a.c:4,a.c:3"]);
-        let statuses: Vec<_> = course.findings().iter().map(|f| f.status).collect();
-        assert_eq!(statuses, [Status::Confirmed; 2]);
-        use Phase::{Confirming, Exploring, Observing};
-        let expected = [
-            Observing, Confirming, Exploring, Confirming, Exploring, Exploring,
-        ];
-        assert_eq!(phases, expected);
-    }
-
-    #[test]
-    fn what_was_seen_stays_seen_though_it_does_not_meet() {
-        let (course, _) = hunted(|task| match task {
-            Task::Explore(_) => executed(
-                Ending::Code(0),
-                vec![
-                    race([1, 2], Status::Observed),
-                    race([1, 3], Status::Predicted),
-                ],
-            ),
-            Task::Confirm(suspect) => Result::Tried(Outcome {
-                findings: vec![Finding {
-                    status: Status::Unreproduced,
-                    ..suspect.finding.clone().unwrap()
-                }],
-                seed: None,
-                runs: 8,
-                unvisited: Vec::new(),
-                varies: false,
-            }),
-            _ => well(),
-        });
-        let statuses: Vec<_> = course.findings().iter().map(|f| f.status).collect();
-        assert_eq!(statuses, [Status::Observed, Status::Unreproduced]);
-    }
-
-    #[test]
-    fn a_failure_counts_if_its_schedule_repeats_it() {
-        for repeats in [true, false] {
-            let (course, _) = hunted(|task| match task {
-                Task::Explore(Assignment {
-                    schedule: Plan::DrFinder { .. },
-                    ..
-                }) => executed(Ending::Signal(11), Vec::new()),
-                Task::Repeat(_, assignment) => {
-                    let plan = assignment.schedule.to_string();
-                    assert!(plan.starts_with("replay:file=schedules/"), "{plan}");
-                    match repeats {
-                        true => executed(Ending::Signal(11), Vec::new()),
-                        false => well(),
-                    }
-                }
-                _ => well(),
-            });
-            let kinds: Vec<_> = course
-                .findings()
-                .iter()
-                .map(|f| (f.kind.clone(), f.status))
-                .collect();
-            match repeats {
-                true => assert_eq!(kinds, [(Kind::Failure, Status::Confirmed)]),
-                false => assert!(kinds.is_empty()),
-            }
-        }
-    }
-
-    #[test]
-    fn a_failure_that_a_race_explains_is_not_told_twice() {
-        let crash = Harm {
-            kind: "crash".into(),
-            detail: "SIGSEGV".into(),
-            ..Harm::default()
-        };
-        let (course, _) = hunted(|task| match task {
-            Task::Explore(assignment) if assignment.schedule != Plan::Free => {
-                executed(Ending::Signal(11), vec![race([1, 2], Status::Observed)])
-            }
-            Task::Repeat(..) => executed(Ending::Signal(11), Vec::new()),
-            Task::Confirm(suspect) => confirmed(suspect, Some(crash.clone())),
-            _ => well(),
-        });
-        let kinds: Vec<_> = course.findings().iter().map(|f| f.kind.clone()).collect();
-        assert_eq!(kinds, [Kind::Race]);
-    }
-
-    #[test]
-    fn a_prediction_is_followed_and_goes_to_racefuzzer_if_that_fails() {
-        for happens in [true, false] {
-            let mut course = Course::new(settings(), Vec::new(), 0);
-            let (_, tasks) = course.round().unwrap();
-            for task in &tasks {
-                course.learn(task, well());
-            }
-            let lost_update = Finding {
-                kind: Kind::Atomicity,
-                ..race([1, 1], Status::Predicted)
-            };
-            course.predict(lost_update, &["a".into()]);
-            course.predict(race([2, 3], Status::Predicted), &["b".into(), "c".into()]);
-            let (phase, tasks) = course.round().unwrap();
-            assert_eq!((phase, tasks.len()), (Phase::Confirming, 2));
-            for task in &tasks {
-                let Task::Follow(_, assignments) = task else {
-                    panic!("{task:?}");
-                };
-                let Result::Executed(crash) = executed(Ending::Signal(11), Vec::new()) else {
-                    unreachable!();
-                };
-                let plan = assignments[0].schedule.clone();
-                let happened = happens.then_some((plan, *crash)).into_iter().collect();
-                course.learn(task, Result::Followed(2, happened));
-            }
-            let findings = course.findings();
-            if happens {
-                let statuses: Vec<_> = findings.iter().map(|f| f.status).collect();
-                assert_eq!(statuses, [Status::Confirmed; 2]);
-                let plan = findings[0].schedule.as_deref();
-                assert_eq!(plan, Some("follow:file=a"));
-                assert_eq!(findings[0].harm.as_ref().unwrap().detail, "SIGSEGV");
-            } else {
-                let (_, tasks) = course.round().unwrap();
-                assert!(matches!(&tasks[..], [Task::Confirm(_)]), "{tasks:?}");
-                let failed = findings.iter().find(|f| f.kind == Kind::Atomicity);
-                assert_eq!(failed.unwrap().status, Status::Unreproduced);
-            }
-        }
-    }
-
-    #[test]
-    fn what_was_found_before_is_tried_again() {
-        let earlier = Finding {
-            schedule: Some("random:seed=7".into()),
-            ..race([1, 2], Status::Confirmed)
-        };
-        for (found, status) in [(true, Some(Status::Confirmed)), (false, None)] {
-            let mut course = Course::new(settings(), vec![earlier.clone()], 0);
-            let (_, tasks) = course.round().unwrap();
-            for task in &tasks {
-                let result = match task {
-                    Task::Repeat(finding, _) if found => {
-                        executed(Ending::Code(0), vec![(**finding).clone()])
-                    }
-                    _ => well(),
-                };
-                course.learn(task, result);
-            }
-            assert_eq!(course.findings().first().map(|f| f.status), status);
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,252 @@
+//! Hunts in which everything happens as the test says.
+
+use racehound_report::finding::Access;
+
+use super::*;
+use crate::execution::Text;
+
+fn settings() -> Settings {
+    Settings {
+        seed: 1,
+        limit: Duration::from_secs(10),
+        attempts: 5,
+        explorers: 4,
+        patience: 2,
+        relations: "relations".into(),
+        schedules: "schedules".into(),
+        trace: "trace".into(),
+    }
+}
+
+fn race(lines: [u32; 2], status: Status) -> Finding {
+    let access = |line: u32| Access {
+        file: Some("a.c".into()),
+        line: Some(line),
+        site: format!("a.c:{line}"),
+        ..Access::default()
+    };
+    Finding {
+        status,
+        accesses: lines.map(access).to_vec(),
+        found_by: vec!["hybrid".into()],
+        ..Finding::default()
+    }
+}
+
+fn executed(ending: Ending, findings: Vec<Finding>) -> Result {
+    Result::Executed(Box::new(Execution {
+        ending,
+        findings,
+        scheduled: None,
+        output: Text::default(),
+        complaints: Text::default(),
+        elapsed: Duration::from_millis(1),
+    }))
+}
+
+fn well() -> Result {
+    executed(Ending::Code(0), Vec::new())
+}
+
+fn confirmed(suspect: &Suspect, harm: Option<Harm>) -> Result {
+    let mut finding = suspect.finding.clone().unwrap();
+    finding.status = Status::Confirmed;
+    finding.harm = harm;
+    Result::Tried(Outcome {
+        findings: vec![finding],
+        seed: Some(1),
+        runs: 4,
+        unvisited: Vec::new(),
+        varies: false,
+    })
+}
+
+/// Goes through a hunt; what came of each task is for `act` to say.
+fn hunted(mut act: impl FnMut(&Task) -> Result) -> (Course, Vec<Phase>) {
+    let mut course = Course::new(settings(), Vec::new(), 0);
+    let mut phases = Vec::new();
+    while let Some((phase, tasks)) = course.round() {
+        assert!(phases.len() < 50, "the hunt does not end");
+        phases.push(phase);
+        for task in &tasks {
+            let result = act(task);
+            course.learn(task, result);
+        }
+    }
+    (course, phases)
+}
+
+#[test]
+fn a_hunt_ends_when_nothing_turns_up() {
+    let (course, phases) = hunted(|_| well());
+    assert_eq!(
+        phases,
+        [Phase::Observing, Phase::Exploring, Phase::Exploring]
+    );
+    assert!(course.findings().is_empty());
+    assert_eq!(course.runs(), 3 + 5 + 2 * 4);
+}
+
+#[test]
+fn each_suspect_is_tried_once_and_what_is_new_keeps_the_hunt_going() {
+    let mut tried = Vec::new();
+    let (course, phases) = hunted(|task| match task {
+        Task::Explore(assignment) => match &assignment.schedule {
+            Plan::Free => executed(Ending::Code(0), vec![race([1, 2], Status::Predicted)]),
+            _ => executed(Ending::Code(0), vec![race([4, 3], Status::Observed)]),
+        },
+        Task::Confirm(suspect) => {
+            tried.push(suspect.pair.to_string());
+            confirmed(suspect, None)
+        }
+        _ => well(),
+    });
+    assert_eq!(tried, ["a.c:1,a.c:2", "a.c:4,a.c:3"]);
+    let statuses: Vec<_> = course.findings().iter().map(|f| f.status).collect();
+    assert_eq!(statuses, [Status::Confirmed; 2]);
+    use Phase::{Confirming, Exploring, Observing};
+    let expected = [
+        Observing, Confirming, Exploring, Confirming, Exploring, Exploring,
+    ];
+    assert_eq!(phases, expected);
+}
+
+#[test]
+fn what_was_seen_stays_seen_though_it_does_not_meet() {
+    let (course, _) = hunted(|task| match task {
+        Task::Explore(_) => executed(
+            Ending::Code(0),
+            vec![
+                race([1, 2], Status::Observed),
+                race([1, 3], Status::Predicted),
+            ],
+        ),
+        Task::Confirm(suspect) => Result::Tried(Outcome {
+            findings: vec![Finding {
+                status: Status::Unreproduced,
+                ..suspect.finding.clone().unwrap()
+            }],
+            seed: None,
+            runs: 8,
+            unvisited: Vec::new(),
+            varies: false,
+        }),
+        _ => well(),
+    });
+    let statuses: Vec<_> = course.findings().iter().map(|f| f.status).collect();
+    assert_eq!(statuses, [Status::Observed, Status::Unreproduced]);
+}
+
+#[test]
+fn a_failure_counts_if_its_schedule_repeats_it() {
+    for repeats in [true, false] {
+        let (course, _) = hunted(|task| match task {
+            Task::Explore(Assignment {
+                schedule: Plan::DrFinder { .. },
+                ..
+            }) => executed(Ending::Signal(11), Vec::new()),
+            Task::Repeat(_, assignment) => {
+                let plan = assignment.schedule.to_string();
+                assert!(plan.starts_with("replay:file=schedules/"), "{plan}");
+                match repeats {
+                    true => executed(Ending::Signal(11), Vec::new()),
+                    false => well(),
+                }
+            }
+            _ => well(),
+        });
+        let kinds: Vec<_> = course
+            .findings()
+            .iter()
+            .map(|f| (f.kind.clone(), f.status))
+            .collect();
+        match repeats {
+            true => assert_eq!(kinds, [(Kind::Failure, Status::Confirmed)]),
+            false => assert!(kinds.is_empty()),
+        }
+    }
+}
+
+#[test]
+fn a_failure_that_a_race_explains_is_not_told_twice() {
+    let crash = Harm {
+        kind: "crash".into(),
+        detail: "SIGSEGV".into(),
+        ..Harm::default()
+    };
+    let (course, _) = hunted(|task| match task {
+        Task::Explore(assignment) if assignment.schedule != Plan::Free => {
+            executed(Ending::Signal(11), vec![race([1, 2], Status::Observed)])
+        }
+        Task::Repeat(..) => executed(Ending::Signal(11), Vec::new()),
+        Task::Confirm(suspect) => confirmed(suspect, Some(crash.clone())),
+        _ => well(),
+    });
+    let kinds: Vec<_> = course.findings().iter().map(|f| f.kind.clone()).collect();
+    assert_eq!(kinds, [Kind::Race]);
+}
+
+#[test]
+fn a_prediction_is_followed_and_goes_to_racefuzzer_if_that_fails() {
+    for happens in [true, false] {
+        let mut course = Course::new(settings(), Vec::new(), 0);
+        let (_, tasks) = course.round().unwrap();
+        for task in &tasks {
+            course.learn(task, well());
+        }
+        let lost_update = Finding {
+            kind: Kind::Atomicity,
+            ..race([1, 1], Status::Predicted)
+        };
+        course.predict(lost_update, &["a".into()]);
+        course.predict(race([2, 3], Status::Predicted), &["b".into(), "c".into()]);
+        let (phase, tasks) = course.round().unwrap();
+        assert_eq!((phase, tasks.len()), (Phase::Confirming, 2));
+        for task in &tasks {
+            let Task::Follow(_, assignments) = task else {
+                panic!("{task:?}");
+            };
+            let Result::Executed(crash) = executed(Ending::Signal(11), Vec::new()) else {
+                unreachable!();
+            };
+            let plan = assignments[0].schedule.clone();
+            let happened = happens.then_some((plan, *crash)).into_iter().collect();
+            course.learn(task, Result::Followed(2, happened));
+        }
+        let findings = course.findings();
+        if happens {
+            let statuses: Vec<_> = findings.iter().map(|f| f.status).collect();
+            assert_eq!(statuses, [Status::Confirmed; 2]);
+            let plan = findings[0].schedule.as_deref();
+            assert_eq!(plan, Some("follow:file=a"));
+            assert_eq!(findings[0].harm.as_ref().unwrap().detail, "SIGSEGV");
+        } else {
+            let (_, tasks) = course.round().unwrap();
+            assert!(matches!(&tasks[..], [Task::Confirm(_)]), "{tasks:?}");
+            let failed = findings.iter().find(|f| f.kind == Kind::Atomicity);
+            assert_eq!(failed.unwrap().status, Status::Unreproduced);
+        }
+    }
+}
+
+#[test]
+fn what_was_found_before_is_tried_again() {
+    let earlier = Finding {
+        schedule: Some("random:seed=7".into()),
+        ..race([1, 2], Status::Confirmed)
+    };
+    for (found, status) in [(true, Some(Status::Confirmed)), (false, None)] {
+        let mut course = Course::new(settings(), vec![earlier.clone()], 0);
+        let (_, tasks) = course.round().unwrap();
+        for task in &tasks {
+            let result = match task {
+                Task::Repeat(finding, _) if found => {
+                    executed(Ending::Code(0), vec![(**finding).clone()])
+                }
+                _ => well(),
+            };
+            course.learn(task, result);
+        }
+        assert_eq!(course.findings().first().map(|f| f.status), status);
+    }
+}
