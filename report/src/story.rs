@@ -83,6 +83,14 @@ pub fn finding(finding: &Finding, sources: &mut Sources) -> String {
     out
 }
 
+/// The finding in a line: what, where, and who suspects it.
+pub fn line(finding: &Finding) -> String {
+    let places: Vec<&str> = finding.accesses.iter().map(|a| a.site.as_str()).collect();
+    let what = text::title(finding);
+    let (places, by) = (places.join(", "), finding.found_by.join(", "));
+    format!("    {what} at {} ({by})\n", text::printable(&places))
+}
+
 /// Callers that are shown of each access.
 const CALLERS: usize = 4;
 

@@ -41,6 +41,16 @@ pub fn finding(finding: &Finding) -> String {
 
 /// Its number, what it is, and how certain.
 pub(crate) fn heading(finding: &Finding) -> String {
+    let status = status_style(finding.status);
+    format!(
+        "{HEADING}{}{HEADING:#}  {status}{}{status:#}\n",
+        title(finding),
+        finding.status.name()
+    )
+}
+
+/// Its number and what it is.
+pub(crate) fn title(finding: &Finding) -> String {
     let kind = match &finding.kind {
         Kind::Race => "race on",
         Kind::Atomicity => "atomicity violation on",
@@ -61,13 +71,11 @@ pub(crate) fn heading(finding: &Finding) -> String {
         0 | 1 => String::new(),
         n => format!(" and {} more", n - 1),
     };
-    let status = status_style(finding.status);
     format!(
-        "{HEADING}{} {} {}{more}{detail}{HEADING:#}  {status}{}{status:#}\n",
+        "{} {} {}{more}{detail}",
         finding.id,
         printable(kind),
-        printable(&finding.location.name),
-        finding.status.name()
+        printable(&finding.location.name)
     )
 }
 

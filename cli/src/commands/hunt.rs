@@ -277,8 +277,17 @@ pub(crate) fn told(report: &Report) -> String {
     let mut sources = Sources::seen_from(Path::new(&directory));
     let report = super::run::relative(report);
     let mut text = String::new();
-    for finding in &report.findings {
+    let is_open = |finding: &&Finding| finding.status == Status::Unreproduced;
+    for finding in report.findings.iter().filter(|f| !is_open(f)) {
         text += &story::finding(finding, &mut sources);
+        text.push('\n');
+    }
+    let suspects: Vec<&Finding> = report.findings.iter().filter(is_open).collect();
+    if !suspects.is_empty() {
+        text += "Suspected, tried, and did not happen:\n";
+        for finding in suspects {
+            text += &story::line(finding);
+        }
         text.push('\n');
     }
     text
