@@ -162,6 +162,15 @@ impl Member {
     }
 }
 
+/// Whether a mutex goes to the next one when its owner dies: a bit in its kind, as the
+/// C library lays it out.
+fn is_robust(mutex: usize) -> bool {
+    const KIND: usize = 16;
+    const ROBUST: u32 = 0x10;
+    // SAFETY: the program's mutex, for which it waits.
+    unsafe { ((mutex + KIND) as *const u32).read_volatile() & ROBUST != 0 }
+}
+
 /// Who holds a lock.
 #[derive(Clone, Default)]
 pub(super) struct Holders {
@@ -390,8 +399,11 @@ impl Roster {
                 word,
             } => match self.locks.get(&address) {
                 Some(holders) => {
-                    // SAFETY: the program's mutex, for which it waits.
-                    let free = || unsafe { (address as *const u32).read_volatile() == 0 };
+                    let free = || {
+                        // SAFETY: the program's mutex, for which it waits.
+                        let value = unsafe { (address as *const u32).read_volatile() };
+                        value == 0 || is_robust(address) && self.is_dead(holders.owner)
+                    };
                     holders.admits(number, mode, reentrant) || word && free()
                 }
                 None => true,
@@ -721,11 +733,23 @@ impl Roster {
         }
     }
 
+    /// Whether a lock's owner has ended without giving it back.
+    fn is_dead(&self, owner: Option<u32>) -> bool {
+        let Some(owner) = owner else {
+            return false;
+        };
+        let member = self.members.get(owner as usize).and_then(Option::as_ref);
+        member.is_none_or(|member| member.standing == Standing::Ended)
+    }
+
     /// A thread has taken a lock.
     pub(super) fn taken(&mut self, number: u32, address: usize, mode: Mode) {
         let holders = self.locks.entry(address).or_default();
         match mode {
             Mode::Exclusive => {
+                if holders.owner != Some(number) {
+                    holders.depth = 0;
+                }
                 holders.owner = Some(number);
                 holders.depth += 1;
             }
