@@ -1,12 +1,12 @@
-//! Predictions put to the test: the program is executed once for each schedule
-//! (pecan.txt §6.3, §8.1).
+//! Predictions put to the test: the program is executed by each schedule, and once more
+//! if the anomaly happened (pecan.txt §6.3, §8.1).
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use racehound_hunt::harm::{self, Usual};
-use racehound_hunt::{Assignment, Ending, Executor};
+use racehound_hunt::{Assignment, Ending, Execution, Executor};
 use racehound_predict::Forecast;
 use racehound_report::finding::{Explanation, Status};
 use racehound_report::journal::CONFIRMED;
@@ -46,7 +46,7 @@ pub(crate) fn all(
             let file = directory.path().join(format!("{name}.schedule"));
             let verdict = directory.path().join(format!("{name}.verdict"));
             fs::write(&file, schedule.to_string()).map_err(Error::file(&file))?;
-            let execution = program.execute(&Assignment {
+            let assignment = Assignment {
                 detector: "none".to_owned(),
                 schedule: Plan::Follow {
                     file: file.display().to_string(),
@@ -55,13 +55,29 @@ pub(crate) fn all(
                 record: None,
                 schedule_out: None,
                 limit,
-            })?;
-            runs += 1;
-            let said = fs::read_to_string(&verdict).unwrap_or_default();
-            if said.trim() != CONFIRMED {
-                why = why.or(Some(reason(&said, execution.ending)));
-                continue;
-            }
+            };
+            let mut happens = || -> Result<Result<Execution, String>, Error> {
+                fs::write(&verdict, "").map_err(Error::file(&verdict))?;
+                let execution = program.execute(&assignment)?;
+                runs += 1;
+                let said = fs::read_to_string(&verdict).unwrap_or_default();
+                Ok(match said.trim() == CONFIRMED {
+                    true => Ok(execution),
+                    false => Err(reason(&said, execution.ending)),
+                })
+            };
+            // Only what happens again is confirmed.
+            let again = match happens()? {
+                Ok(_) => happens()?.map_err(|why| format!("the second time {why}")),
+                Err(why) => Err(why),
+            };
+            let execution = match again {
+                Ok(execution) => execution,
+                Err(reason) => {
+                    why = why.or(Some(reason));
+                    continue;
+                }
+            };
             one.finding.status = Status::Confirmed;
             if one.finding.harm.is_none()
                 && let Some(mut harm) = usual.judge(&execution)

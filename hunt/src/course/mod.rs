@@ -271,6 +271,7 @@ impl Course {
                     let mut finding = (**finding).clone();
                     finding.status = Status::Confirmed;
                     finding.schedule = Some(assignment.schedule.to_string());
+                    self.forget_harm_unless_shown(&mut finding, &execution);
                     if finding.kind == Kind::Race {
                         self.mark_tried(&finding);
                     }
@@ -393,6 +394,17 @@ impl Course {
             finding.kind != Kind::Failure && finding.harm.iter().chain(&finding.harms).any(same)
         };
         self.findings.iter().any(harms)
+    }
+
+    /// What an earlier hunt saw come of a finding counts if it comes of it today. Output
+    /// cannot be told from one execution.
+    fn forget_harm_unless_shown(&self, finding: &mut Finding, execution: &Execution) {
+        let now = self.usual.judge(execution).map(|harm| harm.kind);
+        let known = finding.harm.as_ref().map(|harm| harm.kind.clone());
+        if known.is_some() && known != now && known.as_deref() != Some("output") {
+            finding.harm = None;
+            finding.harms.clear();
+        }
     }
 
     fn happened_again(&self, finding: &Finding, execution: &Execution) -> bool {

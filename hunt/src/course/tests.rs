@@ -233,6 +233,10 @@ fn a_prediction_is_followed_and_goes_to_racefuzzer_if_that_fails() {
 fn what_was_found_before_is_tried_again() {
     let earlier = Finding {
         schedule: Some("random:seed=7".into()),
+        harm: Some(Harm {
+            kind: "crash".into(),
+            ..Harm::default()
+        }),
         ..race([1, 2], Status::Confirmed)
     };
     for (found, status) in [(true, Some(Status::Confirmed)), (false, None)] {
