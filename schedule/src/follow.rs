@@ -45,19 +45,7 @@ const PATIENCE: u32 = 100_000;
 
 /// Whether an operation of this kind is a landmark wherever it is.
 pub fn is_landmark(kind: Kind) -> bool {
-    !matches!(
-        kind,
-        Kind::Read
-            | Kind::Write
-            | Kind::Call
-            | Kind::Return
-            | Kind::Alloc
-            | Kind::Free
-            | Kind::RegionBegin
-            | Kind::RegionEnd
-            | Kind::Fence
-            | Kind::BarrierLeave
-    )
+    kind.synchronises() && !matches!(kind, Kind::Fence | Kind::BarrierLeave)
 }
 
 /// Whether not every host announces what it records here. Traces have semaphores

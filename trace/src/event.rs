@@ -192,6 +192,24 @@ impl Access {
     }
 }
 
+impl Kind {
+    /// Whether threads order each other by operations of this kind. Atomics and
+    /// fences do; plain accesses, calls, and memory coming and going do not.
+    pub fn synchronises(self) -> bool {
+        !matches!(
+            self,
+            Self::Read
+                | Self::Write
+                | Self::Call
+                | Self::Return
+                | Self::Alloc
+                | Self::Free
+                | Self::RegionBegin
+                | Self::RegionEnd
+        )
+    }
+}
+
 impl Op {
     /// The memory access this operation makes, if it is one.
     pub fn access(&self) -> Option<Access> {
@@ -212,20 +230,9 @@ impl Op {
         })
     }
 
-    /// Whether it is an operation by which threads order each other. Atomics and
-    /// fences are; plain accesses, calls, and memory coming and going are not.
+    /// Whether it is an operation by which threads order each other.
     pub fn synchronises(&self) -> bool {
-        !matches!(
-            self.kind(),
-            Kind::Read
-                | Kind::Write
-                | Kind::Call
-                | Kind::Return
-                | Kind::Alloc
-                | Kind::Free
-                | Kind::RegionBegin
-                | Kind::RegionEnd
-        )
+        self.kind().synchronises()
     }
 
     /// The operation's kind, for counting and for messages.
