@@ -22,7 +22,9 @@ mod shell;
 mod stdin;
 mod store;
 mod subject;
+mod surroundings;
 mod verdict;
+mod workplace;
 
 use std::process::ExitCode;
 

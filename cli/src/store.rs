@@ -9,13 +9,6 @@ use crate::error::Error;
 
 use racehound_store::DIRECTORY as STORE;
 
-/// Where schedules are kept that no seed repeats; the directory is there.
-pub(crate) fn schedules(project: &Path) -> Result<PathBuf, Error> {
-    let path = project.join(STORE).join("schedules");
-    std::fs::create_dir_all(&path).map_err(Error::file(&path))?;
-    Ok(path)
-}
-
 /// Where the may-trigger relations of a program are kept. Another build has other
 /// functions and locks, and so a file of its own.
 pub(crate) fn relations(program: &Path) -> Result<PathBuf, Error> {

@@ -53,6 +53,13 @@ impl Sources {
 pub fn finding(finding: &Finding, sources: &mut Sources) -> String {
     let mut out = text::heading(finding);
     text::harms(&mut out, finding);
+    if let Some(test) = &finding.test {
+        let _ = writeln!(out, "    in test: {}", text::printable(&test.name));
+        if !finding.also_in.is_empty() {
+            let also = text::printable(&finding.also_in.join(", "));
+            let _ = writeln!(out, "    and in: {also}");
+        }
+    }
     for access in &finding.accesses {
         out.push('\n');
         tell(&mut out, access, sources);

@@ -79,7 +79,7 @@ pub(super) fn conclude(args: &Run, report: &Report, ending: Ending) -> Result<u8
     let code = match ending {
         Ending::Code(_) if failing > 0 => FINDINGS,
         Ending::Code(code) => code,
-        Ending::Signal(_) | Ending::Limit => 0,
+        _ => 0,
     };
     if args.format == RunFormat::Text && !report.findings.is_empty() {
         let mut text = verdict::listing(&relative(report), 0);

@@ -12,6 +12,7 @@ mod outside;
 mod predict;
 mod recording;
 mod rust;
+mod surroundings;
 mod survival;
 mod workshop;
 

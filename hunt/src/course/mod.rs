@@ -16,14 +16,14 @@
 mod perform;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use racehound_report::finding::{Explanation, Finding, Harm, Kind, Location, Status};
+use racehound_report::finding::{Explanation, Finding, Harm, Kind, Location, Status, Test};
 use racehound_schedule::{Collecting, Places, Plan};
 
 use crate::confirm::{self, Outcome, Suspect};
-use crate::execution::{Assignment, Ending, Execution};
+use crate::execution::{Assignment, Execution};
 use crate::findings;
 use crate::harm::{self, Usual};
 use crate::places;
@@ -49,6 +49,17 @@ pub struct Settings {
     pub schedules: PathBuf,
     /// Where a free execution is recorded, to predict from.
     pub trace: PathBuf,
+    /// The test that the program runs, if it is one of several.
+    pub test: Option<Test>,
+}
+
+/// What an earlier hunt has found.
+#[derive(Clone, Debug)]
+pub struct Earlier {
+    /// It.
+    pub finding: Finding,
+    /// Whether the program is still the same.
+    pub is_of_this_build: bool,
 }
 
 /// Something to execute.
@@ -96,8 +107,6 @@ pub enum Phase {
 pub struct Course {
     settings: Settings,
     usual: Usual,
-    /// What ends badly without us.
-    ailing: Vec<Ending>,
     findings: Vec<Finding>,
     /// What is to be tried: an index into the findings, most promising first.
     open: Vec<Finding>,
@@ -109,8 +118,7 @@ pub struct Course {
     predicted: Vec<(Finding, Vec<Assignment>)>,
     /// How often failures had a chance to happen again.
     failures: BTreeMap<(String, Option<String>, Vec<String>), u32>,
-    earlier: Vec<Finding>,
-    schedules: Vec<PathBuf>,
+    earlier: Vec<Earlier>,
     has_observed: bool,
     explored: u64,
     idle: u32,
@@ -119,11 +127,10 @@ pub struct Course {
 
 impl Course {
     /// Begins, knowing what `earlier` hunts have found in as many executions.
-    pub fn new(settings: Settings, earlier: Vec<Finding>, explored: u64) -> Self {
+    pub fn new(settings: Settings, earlier: Vec<Earlier>, explored: u64) -> Self {
         Self {
             settings,
             usual: Usual::default(),
-            ailing: Vec::new(),
             findings: Vec::new(),
             open: Vec::new(),
             tried: BTreeSet::new(),
@@ -131,7 +138,6 @@ impl Course {
             predicted: Vec::new(),
             failures: BTreeMap::new(),
             earlier,
-            schedules: Vec::new(),
             has_observed: false,
             explored,
             idle: 0,
@@ -193,7 +199,7 @@ impl Course {
             record: Some(self.settings.trace.clone()),
             ..free("none")
         }));
-        for finding in &self.earlier {
+        for Earlier { finding, .. } in &self.earlier {
             let plan = finding.schedule.as_ref().and_then(|text| text.parse().ok());
             if let Some(plan) = plan {
                 let again = self.assignment("none", plan);
@@ -256,9 +262,6 @@ impl Course {
         match (task, result) {
             (Task::Usual(_), Result::Executed(execution)) => {
                 self.runs += 1;
-                if execution.ending != Ending::Code(0) && !self.ailing.contains(&execution.ending) {
-                    self.ailing.push(execution.ending);
-                }
                 self.usual.add(&execution);
             }
             (Task::Explore(assignment), Result::Executed(execution)) => {
@@ -283,8 +286,23 @@ impl Course {
                 self.runs += runs;
                 self.settle_prediction((**finding).clone(), &happened);
             }
+            (Task::Repeat(finding, _), Result::Dropped) => self.remember(finding),
             _ => {}
         }
+    }
+
+    /// What was confirmed stays so if there was no time to try it again.
+    fn remember(&mut self, finding: &Finding) {
+        let is_it = |earlier: &&Earlier| earlier.finding.identity() == finding.identity();
+        let earlier = self.earlier.iter().find(is_it);
+        if earlier.is_some_and(|e| e.is_of_this_build && e.finding.status == Status::Confirmed) {
+            self.add(finding.clone());
+        }
+    }
+
+    /// The program has one thread only, so no order of threads is left to explore.
+    pub fn has_one_thread(&mut self) {
+        self.idle = self.settings.patience;
     }
 
     /// Takes a prediction in, with the files of the schedules that should make it
@@ -294,7 +312,7 @@ impl Course {
             return;
         }
         finding.first_run = self.runs;
-        self.schedules.extend_from_slice(schedules);
+        finding.trace = Some(self.settings.trace.display().to_string());
         let follow = |file: &PathBuf| {
             let file = file.display().to_string();
             let plan = Plan::Follow {
@@ -343,7 +361,6 @@ impl Course {
     }
 
     fn look_at(&mut self, assignment: &Assignment, execution: Execution) {
-        self.schedules.extend(assignment.schedule_out.clone());
         let harm = match assignment.schedule {
             Plan::Free => None,
             _ => self.usual.judge(&execution),
@@ -376,7 +393,10 @@ impl Course {
         if let Some(harm) = harm.filter(|harm| harm.kind != "deadlock")
             && !self.is_explained(&harm)
         {
-            let failure = failure(harm, assignment, self.runs);
+            let failure = Finding {
+                test: self.settings.test.clone(),
+                ..failure(harm, assignment, self.runs)
+            };
             let known = |other: &Finding| other.identity() == failure.identity();
             let chances = self.failures.entry(failure.identity()).or_default();
             if !self.findings.iter().any(known) && *chances < FAILURE_CHANCES {
@@ -389,7 +409,7 @@ impl Course {
 
     /// Whether something that was confirmed does that.
     fn is_explained(&self, harm: &Harm) -> bool {
-        let same = |other: &Harm| (&other.kind, &other.detail) == (&harm.kind, &harm.detail);
+        let same = |other: &Harm| is_same(other, harm);
         let harms = |finding: &Finding| {
             finding.kind != Kind::Failure && finding.harm.iter().chain(&finding.harms).any(same)
         };
@@ -462,8 +482,7 @@ impl Course {
         let harmless = |finding: &Finding| {
             finding.kind != Kind::Failure
                 || !finding.harm.as_ref().is_some_and(|harm| {
-                    let same =
-                        |other: &&Harm| (&other.kind, &other.detail) == (&harm.kind, &harm.detail);
+                    let same = |other: &&Harm| is_same(other, harm);
                     explained.iter().filter(same).count() > 1
                 })
         };
@@ -482,10 +501,11 @@ impl Course {
     }
 
     /// Adds a finding; false if it was known, and has perhaps become more certain.
-    fn add(&mut self, finding: Finding) -> bool {
+    fn add(&mut self, mut finding: Finding) -> bool {
+        finding.test.clone_from(&self.settings.test);
         let known = |other: &&mut Finding| other.identity() == finding.identity();
         match self.findings.iter_mut().find(known) {
-            Some(known) if says_more(&finding, known) => {
+            Some(known) if findings::says_more(&finding, known) => {
                 let first_run = known.first_run;
                 let old = std::mem::replace(known, finding);
                 findings::join(known, old);
@@ -507,10 +527,7 @@ impl Course {
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = self.findings.clone();
         findings.retain(|finding| !has_happened(finding, &self.findings));
-        findings.sort_by_key(|finding| {
-            let harm = finding.harm.as_ref().map_or(usize::MAX, harm::rank);
-            (harm, std::cmp::Reverse(finding.status), finding.first_run)
-        });
+        findings::sort(&mut findings);
         findings::number(&mut findings);
         findings
     }
@@ -522,7 +539,7 @@ impl Course {
 
     /// How many suspects are not settled.
     pub fn open(&self) -> usize {
-        self.open.len() + self.repeats.len()
+        self.open.len() + self.repeats.len() + self.predicted.len()
     }
 
     /// How many exploring executions there were, in earlier hunts as well.
@@ -530,14 +547,14 @@ impl Course {
         self.explored
     }
 
-    /// The schedules that were written.
-    pub fn schedules(&self) -> &[PathBuf] {
-        &self.schedules
+    /// Where the recording is that is predicted from.
+    pub fn trace(&self) -> &Path {
+        &self.settings.trace
     }
 
-    /// How the program ends badly by itself.
-    pub fn ailing(&self) -> &[Ending] {
-        &self.ailing
+    /// The test that the program runs, if it is one of several.
+    pub fn test(&self) -> Option<&Test> {
+        self.settings.test.as_ref()
     }
 
     /// What the program does by itself.
@@ -546,15 +563,14 @@ impl Course {
     }
 }
 
+/// Whether the same has come of two executions.
+fn is_same(one: &Harm, other: &Harm) -> bool {
+    let what = |harm: &Harm| (harm.kind.clone(), harm::lasting(&harm.detail).to_owned());
+    what(one) == what(other)
+}
+
 /// What fails in some executions of a schedule only is not worth more.
 const FAILURE_CHANCES: u32 = 3;
-
-/// Whether a finding is more certain or worse than what is known of it.
-fn says_more(finding: &Finding, known: &Finding) -> bool {
-    let certainty = finding.status.cmp(&known.status);
-    let worse = finding.harm.is_some() && known.harm.is_none();
-    certainty.is_gt() || certainty.is_eq() && worse
-}
 
 /// Whether a deadlock that could be is among those that were made to happen.
 fn has_happened(finding: &Finding, findings: &[Finding]) -> bool {
@@ -596,7 +612,7 @@ fn failure(harm: Harm, assignment: &Assignment, run: u64) -> Finding {
         status: Status::Observed,
         location: Location {
             what: "program".to_owned(),
-            name: harm.detail.clone(),
+            name: harm::lasting(&harm.detail).to_owned(),
             ..Location::default()
         },
         locations: 1,

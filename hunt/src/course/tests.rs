@@ -3,7 +3,7 @@
 use racehound_report::finding::Access;
 
 use super::*;
-use crate::execution::Text;
+use crate::execution::{Ending, Text};
 
 fn settings() -> Settings {
     Settings {
@@ -15,6 +15,7 @@ fn settings() -> Settings {
         relations: "relations".into(),
         schedules: "schedules".into(),
         trace: "trace".into(),
+        test: None,
     }
 }
 
@@ -239,18 +240,40 @@ fn what_was_found_before_is_tried_again() {
         }),
         ..race([1, 2], Status::Confirmed)
     };
-    for (found, status) in [(true, Some(Status::Confirmed)), (false, None)] {
-        let mut course = Course::new(settings(), vec![earlier.clone()], 0);
+    for (result, is_of_this_build, status) in [
+        (Some(true), false, Some(Status::Confirmed)),
+        (Some(false), true, None),
+        (None, true, Some(Status::Confirmed)),
+        (None, false, None),
+    ] {
+        let finding = earlier.clone();
+        let earlier = Earlier {
+            finding,
+            is_of_this_build,
+        };
+        let mut course = Course::new(settings(), vec![earlier], 0);
         let (_, tasks) = course.round().unwrap();
         for task in &tasks {
-            let result = match task {
-                Task::Repeat(finding, _) if found => {
+            let result = match (task, result) {
+                (Task::Repeat(finding, _), Some(true)) => {
                     executed(Ending::Code(0), vec![(**finding).clone()])
                 }
+                (Task::Repeat(..), None) => Result::Dropped,
                 _ => well(),
             };
             course.learn(task, result);
         }
         assert_eq!(course.findings().first().map(|f| f.status), status);
     }
+}
+
+#[test]
+fn where_there_is_one_thread_nothing_is_explored() {
+    let mut course = Course::new(settings(), Vec::new(), 0);
+    let (_, tasks) = course.round().unwrap();
+    for task in &tasks {
+        course.learn(task, well());
+    }
+    course.has_one_thread();
+    assert!(course.round().is_none());
 }
