@@ -33,6 +33,11 @@ impl Rate {
         }
     }
 
+    /// How many calls there are for each that is taken, if one is.
+    pub fn one_in(self) -> Option<u32> {
+        (self.take == 1).then_some(self.of)
+    }
+
     /// Calls in a round.
     pub fn round(self) -> u32 {
         self.of
