@@ -20,6 +20,8 @@ use crate::{memory, options, output};
 pub(super) struct Shared {
     history: History<'static>,
     execution: Execution,
+    /// Whose execution it is: copies of the process take part, but do not end it.
+    process: u32,
     /// Where names of functions go, if anywhere.
     names: Option<PathBuf>,
 }
@@ -42,10 +44,11 @@ pub(super) fn open() {
             }
         };
         let frequency = options::get().sample_frequency.clamp(1, 16) as u32;
-        let execution = history.begin(std::process::id(), frequency, is_alive);
+        let process = std::process::id();
         Shared {
             history,
-            execution,
+            execution: history.begin(process, frequency, is_alive),
+            process,
             names,
         }
     });
@@ -59,7 +62,9 @@ pub(super) fn shared() -> &'static Shared {
 
 /// The execution is over.
 pub(super) fn close() {
-    if let Some(shared) = SHARED.get() {
+    if let Some(shared) = SHARED.get()
+        && shared.process == std::process::id()
+    {
         shared.history.end(shared.execution.number);
     }
 }
@@ -170,7 +175,7 @@ fn allocate(file: &File, size: usize) -> io::Result<()> {
 }
 
 fn anonymous() -> History<'static> {
-    let at = memory::reserve_zeroes(WORDS * size_of::<AtomicU64>());
+    let at = memory::reserve(WORDS * size_of::<AtomicU64>());
     History::over(words(at.cast())).expect("zeroes are an empty history")
 }
 
