@@ -26,10 +26,10 @@ fn main() {
     for part in [
         "runtime",
         "detect",
+        "sample",
         "schedule",
         "trace",
         "report",
-        "schedule",
         "symbols",
         "Cargo.lock",
     ] {

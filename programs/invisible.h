@@ -22,4 +22,10 @@ UNSEEN static void invisible_await(int count) {
     __asm__ volatile("" : : : "memory");
 }
 
+// Whether `count` steps have been taken.
+UNSEEN static int invisible_reached(int count) {
+    __asm__ volatile("" : : : "memory");
+    return invisible_steps >= count;
+}
+
 #endif

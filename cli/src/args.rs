@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use racehound_detect::Which;
+use racehound_sample::Rate;
 
 /// Finds the concurrency bugs that an ordinary test run does not hit.
 #[derive(Debug, Parser)]
@@ -23,6 +24,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Hunt(Hunt),
     Report(ShowReport),
+    #[command(subcommand)]
+    Store(StoreCommand),
     Analyze(Analyze),
     Predict(Predict),
     #[command(subcommand)]
@@ -59,6 +62,7 @@ pub(crate) enum Command {
   racehound run --schedule racefuzzer --pair bank.c:12,bank.c:20 --seed 8 -- ./bank
   racehound run --schedule racefuzzer --pair findings.json --times 10 -- ./bank
   racehound run --schedule drfinder --seed 3 -- ./bank
+  racehound run --sample atex -- ./bank
   racehound run --record bank.rht -- ./bank; racehound analyze bank.rht --detector all
 
 Options of the runtime, ThreadSanitizer's among them, are taken from the environment variables
@@ -111,6 +115,22 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE", requires = "schedule")]
     pub(crate) schedule_out: Option<PathBuf>,
 
+    /// Look at some calls only, and leave it to later runs to look at others: literace looks at
+    /// functions that a thread has rarely called; atex at functions that have rarely run at the
+    /// same time, in this run and in those before it. All that is found was there; what is missed
+    /// now turns up in a later run
+    #[arg(long, value_enum, default_value_t = Sample::None, conflicts_with_all = ["schedule", "record"])]
+    pub(crate) sample: Sample,
+
+    /// How much of what is known is looked at again: for atex the first calls out of so many of
+    /// two functions beside each other (10/100 unless given); for literace the least, 1/1000
+    #[arg(long, value_name = "TAKE/OF")]
+    pub(crate) sample_rate: Option<Rate>,
+
+    /// In how many of the last runs two functions have met if they count as known to --sample atex
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=16))]
+    pub(crate) sample_frequency: u64,
+
     /// Write a trace of the execution, for 'racehound analyze'. Processes that the program
     /// starts write theirs to FILE.PID
     #[arg(long, value_name = "FILE")]
@@ -137,6 +157,74 @@ pub(crate) struct Run {
         value_name = "PROGRAM"
     )]
     pub(crate) program: Vec<OsString>,
+}
+
+/// Which calls are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sample {
+    /// All
+    None,
+    /// Those of functions that the thread has rarely called
+    Literace,
+    /// Those of functions that have rarely run at the same time
+    Atex,
+}
+
+/// What the project remembers
+///
+/// Hunts, findings, schedules and relations between functions and locks are kept in .racehound of
+/// the directory in which racehound is run. What sampled runs have seen is kept in the nearest
+/// .racehound around the program or the current directory; if there is none, in that of the
+/// project's root as version control knows it, or of the current directory.
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    Stat(StoreStat),
+    Reset(StoreReset),
+    Merge(StoreMerge),
+}
+
+/// Tell what the store holds
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StoreStat {
+    /// The project, or its .racehound; the nearest one unless given
+    #[arg(value_name = "DIRECTORY")]
+    pub(crate) project: Option<PathBuf>,
+
+    /// In how many of the last runs two functions have met if they count as known
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) sample_frequency: u32,
+
+    /// List the functions that were seen beside each other, by program
+    #[arg(long)]
+    pub(crate) pairs: bool,
+
+    /// Write it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Forget what sampled runs have seen, of one program or of all
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StoreReset {
+    /// The programs, as 'racehound store stat' lists them; all unless given
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) programs: Vec<String>,
+
+    /// Forget hunts, findings, schedules and relations as well
+    #[arg(long, conflicts_with = "programs")]
+    pub(crate) everything: bool,
+}
+
+/// Add what sampled runs and DrFinder have learnt on other machines
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound store merge ../other-checkout /mnt/builder/.racehound
+
+Findings stay where they were found: their schedules belong to the program there.")]
+pub(crate) struct StoreMerge {
+    /// Other projects, or their .racehound
+    #[arg(required = true, value_name = "DIRECTORY")]
+    pub(crate) others: Vec<PathBuf>,
 }
 
 /// Hunt for concurrency bugs in a program, and prove them

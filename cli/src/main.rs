@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Args, Command, ModelCommand, TraceCommand};
+use args::{Args, Command, ModelCommand, StoreCommand, TraceCommand};
 use error::Error;
 use racehound::driver::{self, Language};
 use racehound::plus_plus;
@@ -55,6 +55,9 @@ fn main() -> ExitCode {
         Command::Model(ModelCommand::Explore(args)) => commands::model::explore(&args),
         Command::Model(ModelCommand::Run(args)) => commands::model::run(&args),
         Command::Hunt(args) => commands::hunt::run(&args),
+        Command::Store(StoreCommand::Stat(args)) => commands::store::stat(&args),
+        Command::Store(StoreCommand::Reset(args)) => commands::store::reset(&args),
+        Command::Store(StoreCommand::Merge(args)) => commands::store::merge(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Replay(args) => commands::replay::run(&args),

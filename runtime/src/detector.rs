@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::access::{self, Access};
 use crate::rule::{AccuLock, FastTrack};
 use crate::thread::Visit;
-use crate::{entry, general, options, record};
+use crate::{entry, general, options, record, sampling};
 
 /// How accesses are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,9 @@ pub(crate) fn is_idle() -> bool {
 
 /// An access of any size.
 pub(crate) fn range(visit: &Visit, access: &Access) {
+    if sampling::looks_away() {
+        return;
+    }
     record::range(visit, access);
     match engine() {
         Engine::Off => {}

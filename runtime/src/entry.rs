@@ -25,6 +25,9 @@
 //!
 //! # Controlled runs
 //! Others count the access first, see [`pace`](crate::control::pace).
+//!
+//! # Sampled runs
+//! Others test a flag first, see [`sampling`](crate::sampling).
 
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -373,6 +376,17 @@ macro_rules! counted {
     };
 }
 
+/// Returns if the thread looks away.
+macro_rules! unless_unsampled {
+    () => {
+        "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]
+         cmp dword ptr fs:[rcx + 344], 0
+         je 91f
+         ret
+         91:\n"
+    };
+}
+
 /// Returns if nobody watches the place of the access; lets it be announced
 /// otherwise, see [`watch`](crate::control::watch).
 macro_rules! watched {
@@ -409,6 +423,39 @@ pub(crate) struct Twins {
     pub(crate) counted: usize,
     /// Only counts it.
     pub(crate) only_counted: usize,
+    /// Does what the usual one does unless the thread looks away.
+    pub(crate) sampled: usize,
+}
+
+/// The entry point of a function, or its exit.
+pub(crate) struct CallTwins {
+    pub(crate) usual: usize,
+    /// Decides whether the call is looked at.
+    pub(crate) sampled: usize,
+}
+
+/// Entry and exit.
+pub(crate) fn calls() -> [CallTwins; 2] {
+    let twins = |usual: *const (), sampled: *const ()| CallTwins {
+        usual: usual as usize,
+        sampled: sampled as usize,
+    };
+    [
+        twins(__tsan_func_entry as *const (), sampled_entry as *const ()),
+        twins(
+            __tsan_func_exit as *const (),
+            crate::sampling::calls::leave as *const (),
+        ),
+    ]
+}
+
+#[unsafe(naked)]
+extern "C" fn sampled_entry() {
+    naked_asm!(
+        "mov rsi, qword ptr [rsp]",
+        "jmp {enter}",
+        enter = sym crate::sampling::calls::enter
+    )
 }
 
 macro_rules! accesses {
@@ -437,6 +484,11 @@ macro_rules! accesses {
             #[unsafe(naked)]
             pub(super) extern "C" fn unchecked() {
                 naked_asm!(noted!($kind), "ret", room = sym crate::log::make_room)
+            }
+
+            #[unsafe(naked)]
+            pub(super) extern "C" fn sampled() {
+                naked_asm!(".p2align 5", unless_unsampled!(), $($code)*)
             }
 
             #[unsafe(naked)]
@@ -485,6 +537,7 @@ macro_rules! twins {
             watched: $name::watched as *const () as usize,
             counted: $name::counted as *const () as usize,
             only_counted: $name::only_counted as *const () as usize,
+            sampled: $name::sampled as *const () as usize,
         }
     };
 }
@@ -503,11 +556,7 @@ macro_rules! entry {
 
 /// Entry points of accesses and calls: what `none` turns off.
 pub(crate) fn all() -> Vec<usize> {
-    let calls = [
-        __tsan_func_entry as *const (),
-        __tsan_func_exit as *const (),
-    ];
-    let calls = calls.map(|call| call as usize);
+    let calls = calls().map(|call| call.usual);
     let accesses = accesses().into_iter().map(|access| access.usual);
     accesses.chain(calls).collect()
 }

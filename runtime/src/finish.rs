@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::detector::{self, Engine};
 use crate::report::Reporting;
 use crate::thread::{Thread, Visit};
-use crate::{control, hooks, options, output, record, registry, report};
+use crate::{control, hooks, options, output, record, registry, report, sampling};
 
 static FINISHED: AtomicBool = AtomicBool::new(false);
 
@@ -35,6 +35,7 @@ pub(crate) fn prepare() {
 /// The process ends without ceremony.
 extern "C" fn at_quick_exit(_argument: *mut libc::c_void) {
     record::finish();
+    sampling::finish();
     control::gives_up();
 }
 
@@ -69,6 +70,7 @@ pub(crate) fn conclude() -> bool {
     }
     check_ignores(visit.thread());
     record::finish();
+    sampling::finish();
     let count = report::count();
     if count > 0 && options.print_reports {
         output::write(&format!("ThreadSanitizer: reported {count} warnings\n"));

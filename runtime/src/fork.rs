@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::sweep::Pause;
 use crate::thread::Visit;
 use crate::tls::hot;
-use crate::{control, detector, memory_limit, record, registry, report, resident};
+use crate::{control, detector, memory_limit, record, registry, report, resident, sampling};
 
 static COPIED: AtomicBool = AtomicBool::new(false);
 
@@ -94,6 +94,7 @@ pub(crate) extern "C" fn in_child() {
         resident::open_again();
         control::in_child();
         memory_limit::in_child();
+        sampling::in_child();
         drop(pause);
         drop(visit);
     }

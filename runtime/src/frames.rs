@@ -7,6 +7,7 @@
 
 use crate::context::Context;
 use crate::memory;
+use crate::sampling::calls::CallWord;
 
 /// A call.
 #[repr(C)]
@@ -14,7 +15,9 @@ pub(crate) struct Frame {
     /// Where it came from: the return address.
     pub(crate) caller: usize,
     /// The context inside the call, or [`Context::UNKNOWN`] until somebody asks.
-    pub(crate) context: u64,
+    pub(crate) context: u32,
+    /// What was decided about it where not all calls are looked at.
+    pub(crate) call: CallWord,
 }
 
 const _: () = assert!(size_of::<Frame>() == 16);
@@ -48,7 +51,8 @@ impl Frames {
             unsafe {
                 frames.base.add(i).write(Frame {
                     caller: 0,
-                    context: u64::from(Context::ROOT.0),
+                    context: Context::ROOT.0,
+                    call: CallWord::OUTSIDE,
                 });
             }
         }
@@ -84,7 +88,7 @@ pub(crate) unsafe fn context(
     match known {
         // SAFETY: as promised.
         0 => unsafe { find(top, inside) },
-        known => Context(known as u32),
+        known => Context(known),
     }
 }
 
@@ -96,11 +100,11 @@ unsafe fn find(top: *mut Frame, mut inside: impl FnMut(Context, usize) -> Contex
         while (*at).context == 0 {
             at = at.sub(1);
         }
-        let mut context = Context((*at).context as u32);
+        let mut context = Context((*at).context);
         while at.add(1) < top {
             at = at.add(1);
             context = inside(context, (*at).caller);
-            (*at).context = u64::from(context.0);
+            (*at).context = context.0;
         }
         context
     }

@@ -74,6 +74,7 @@ mod registry;
 mod report;
 mod resident;
 mod rule;
+mod sampling;
 mod shadow;
 mod shadow_range;
 mod signals;

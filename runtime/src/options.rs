@@ -10,10 +10,12 @@ use std::sync::OnceLock;
 
 use racehound_detect::order::Order;
 use racehound_report::finding::Status;
+use racehound_sample::Rate;
 use racehound_schedule::Plan;
 
 use crate::detector::Engine;
 use crate::hooks;
+use crate::sampling::Sample;
 
 macro_rules! options {
     ($($(#[$note:meta])* $name:ident: $type:ty = $default:expr;)*) => {
@@ -86,6 +88,23 @@ impl Value for String {
     }
 }
 
+impl Value for Sample {
+    fn read(text: &str) -> Option<Self> {
+        match text {
+            "none" => Some(Self::None),
+            "literace" => Some(Self::LiteRace),
+            "atex" => Some(Self::Atex),
+            _ => None,
+        }
+    }
+}
+
+impl Value for Rate {
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
 /// Which reports make the process fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailOn {
@@ -133,6 +152,16 @@ options! {
     schedule_file: String = String::new();
     /// Say in the end why threads were suspended, and for whom.
     explain_schedule: bool = false;
+    /// Which calls are looked at: `none` is all of them, `literace`, `atex`.
+    sample: Sample = Sample::None;
+    /// How much of what is known is looked at again by `atex`.
+    sample_rate: Rate = Rate::default();
+    /// In how many of the last executions two functions have met if they are known.
+    sample_frequency: u64 = 2;
+    /// At least one call in so many is looked at by `literace`.
+    sample_least: u64 = 1000;
+    /// The project's `.racehound`, if it is not to be looked for.
+    store: String = String::new();
     /// Where to write a trace.
     record: String = String::new();
     /// File to append findings to, one line of JSON each; it must be there.
@@ -298,6 +327,13 @@ fn read() -> Parsed {
         "acculock" => Engine::AccuLock,
         _ => Engine::General,
     };
+    if options.sample != Sample::None && (plan.is_some() || !options.record.is_empty()) {
+        problems.push(
+            "racehound: sample: a run that is scheduled or recorded is looked at as a whole\n"
+                .to_owned(),
+        );
+        options.sample = Sample::None;
+    }
     let all_pairs = !options.suppress_equal_addresses;
     let help = options.help;
     let parsed = Parsed {

@@ -325,6 +325,8 @@ pub(crate) fn finish() {
         (*hot).floor = 0;
         (*hot).span = 0;
         (*hot).log = 0;
+        (*hot).calls = std::ptr::null_mut();
+        (*hot).unsampled = 0;
         // What the C library does from now on is not the program's doing.
         (*hot).gone = 1;
         match at_home {

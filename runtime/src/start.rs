@@ -10,7 +10,7 @@ use crate::spin::pause;
 use crate::thread::Visit;
 use crate::{
     cell, control, detector, entry, finish, fork, hooks, memory, memory_limit, messages, objects,
-    options, output, readers, real, record, shadow, signals, sweep, tape,
+    options, output, readers, real, record, sampling, shadow, signals, sweep, tape,
 };
 
 const NOT_YET: u8 = 0;
@@ -56,6 +56,8 @@ pub(crate) fn init() {
                 count_accesses();
             } else if detector::is_idle() && !tape::is_recording() {
                 replace_by_nothing();
+            } else if sampling::start() {
+                sample_accesses();
             }
             if options::get().force_background_thread {
                 memory_limit::watch();
@@ -113,6 +115,17 @@ fn count_accesses() {
     }
 }
 
+/// Makes the hot entry points ask first whether they are wanted.
+fn sample_accesses() {
+    let [enter, leave] = entry::calls();
+    let replaced = replace_accesses(|twins| twins.sampled)
+        && replace(enter.usual, enter.sampled)
+        && replace(leave.usual, leave.sampled);
+    if !replaced {
+        fatal("the system does not allow to change code, so there is no sampling");
+    }
+}
+
 /// Makes the hot entry points do nothing: no detector wants accesses.
 fn replace_by_nothing() {
     for twins in entry::accesses() {
@@ -124,15 +137,18 @@ const RETURN: u8 = 0xc3;
 
 /// Puts others in the place of the hot entry points; false if that is not allowed.
 fn replace_accesses(by: impl Fn(&Twins) -> usize) -> bool {
-    entry::accesses().iter().all(|twins| {
-        const JUMP: u8 = 0xe9;
-        let mut code = [JUMP, 0, 0, 0, 0];
-        // The distance counts from behind the instruction; all of our code is
-        // near.
-        let distance = by(twins).wrapping_sub(twins.usual + code.len()) as i32;
-        code[1..].copy_from_slice(&distance.to_le_bytes());
-        patch(twins.usual, &code)
-    })
+    entry::accesses()
+        .iter()
+        .all(|twins| replace(twins.usual, by(twins)))
+}
+
+fn replace(function: usize, by: usize) -> bool {
+    const JUMP: u8 = 0xe9;
+    let mut code = [JUMP, 0, 0, 0, 0];
+    // The distance counts from behind the instruction; all of our code is near.
+    let distance = by.wrapping_sub(function + code.len()) as i32;
+    code[1..].copy_from_slice(&distance.to_le_bytes());
+    patch(function, &code)
 }
 
 /// Replaces the first instructions of a function; false if that is not allowed.

@@ -16,10 +16,11 @@ use crate::locks::Held;
 use crate::merge::{Merges, PARTS};
 use crate::quarantine::Quarantine;
 use crate::readers::Steps;
+use crate::sampling::Calls;
 use crate::shadow::Half;
 use crate::stamp::{self, LEASE, Record, Stamp};
 use crate::tls::{Hot, NO_SETS, SETS, hot};
-use crate::{registry, sweep};
+use crate::{registry, sampling, sweep};
 
 /// A stamp that an access at some place got, to be used again in its epoch.
 #[derive(Clone, Copy, Default)]
@@ -92,6 +93,8 @@ pub(crate) struct Thread {
     /// Accesses, and all events, for the trace that is being recorded.
     pub(crate) log: crate::log::Log,
     pub(crate) recorder: crate::tape::Recorder,
+    /// Which of its calls are looked at, if not all are.
+    calls: Option<Box<Calls>>,
 }
 
 /// Where an access is looked for among the recent ones: the first of a pair.
@@ -142,6 +145,7 @@ impl Thread {
             collected: crate::general::Collected::default(),
             log: crate::log::Log::default(),
             recorder: crate::tape::Recorder::default(),
+            calls: sampling::is_on().then(Calls::new),
         });
         thread.signals.prepare();
         thread.attend();
@@ -197,7 +201,7 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn stamp_at_once(&mut self, hot: *mut Hot, place: usize) -> Option<Stamp> {
         // SAFETY: our own block, and there is at least the sentinel.
-        let parent = Context(unsafe { (*(*hot).top.sub(1)).context } as u32);
+        let parent = Context(unsafe { (*(*hot).top.sub(1)).context });
         let recent = &mut self.recent[slot(parent, place)];
         if recent.place != place || recent.parent != parent || parent == Context::UNKNOWN {
             return None;
@@ -337,6 +341,11 @@ impl Thread {
             (*hot).thread = self;
             (*hot).top = top;
             (*hot).log = self.log.start();
+            if let Some(calls) = &mut self.calls {
+                (*hot).calls = &raw mut **calls;
+                calls.attach();
+                sampling::calls::resume(hot);
+            }
         }
         self.log.set_ignored(self.ignore != 0);
         self.resting = std::ptr::null_mut();
@@ -361,6 +370,9 @@ impl Thread {
             }
             self.settle_log();
             self.resting = (*hot).top;
+            if let Some(calls) = &self.calls {
+                calls.detach();
+            }
             (*to).enter(top);
             if (*hot).pending != 0 {
                 (*to).signals.take_over(&mut self.signals);
@@ -556,8 +568,14 @@ pub(crate) fn push_call(caller: usize) {
     let hot = hot();
     // SAFETY: our own block and frames.
     unsafe {
-        (*hot).top.write(frames::Frame { caller, context: 0 });
-        (*hot).top = (*hot).top.add(1);
+        let top = (*hot).top;
+        let call = (*top.sub(1)).call.with_sampled((*hot).unsampled == 0);
+        top.write(frames::Frame {
+            caller,
+            context: 0,
+            call,
+        });
+        (*hot).top = top.add(1);
     }
 }
 
@@ -581,8 +599,13 @@ impl Inside {
         unsafe {
             let top = (*hot).top;
             if !top.is_null() {
-                let context = u64::from(context.0.max(Context::ROOT.0));
-                top.write(frames::Frame { caller: 0, context });
+                let context = context.0.max(Context::ROOT.0);
+                let call = (*top.sub(1)).call;
+                top.write(frames::Frame {
+                    caller: 0,
+                    context,
+                    call,
+                });
                 (*hot).top = top.add(1);
             }
             Self { top }

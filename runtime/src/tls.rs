@@ -11,6 +11,7 @@
 use std::arch::asm;
 
 use crate::frames::Frame;
+use crate::sampling::Calls;
 use crate::shadow::Half;
 use crate::thread::Thread;
 
@@ -56,6 +57,11 @@ pub(crate) struct Hot {
     pub(crate) writes_left: u32,
     /// Signals that have come for it and wait, counted.
     pub(crate) arrivals: u32,
+    /// Set while accesses are not looked at, see [`sampling`](crate::sampling). Other
+    /// threads may take it back.
+    pub(crate) unsampled: u32,
+    /// What decides about that, if anything.
+    pub(crate) calls: *mut Calls,
 }
 
 impl Hot {
@@ -91,7 +97,7 @@ pub(crate) const NO_SETS: Sets = {
 };
 
 /// Bytes reserved for [`Hot`].
-const SIZE: usize = 64 + 4 * SETS + 24;
+const SIZE: usize = 64 + 4 * SETS + 40;
 const _: () = assert!(size_of::<Hot>() <= SIZE);
 const _: () = assert!(std::mem::offset_of!(Hot, span) == 4);
 const _: () = assert!(std::mem::offset_of!(Hot, top) == 8);
@@ -102,6 +108,7 @@ const _: () = assert!(std::mem::offset_of!(Hot, sets) == 64);
 const _: () = assert!(std::mem::offset_of!(Hot, log) == 320);
 const _: () = assert!(std::mem::offset_of!(Hot, reads_left) == 332);
 const _: () = assert!(std::mem::offset_of!(Hot, writes_left) == 336);
+const _: () = assert!(std::mem::offset_of!(Hot, unsampled) == 344);
 
 std::arch::global_asm!(
     ".section .tbss,\"awT\",@nobits",

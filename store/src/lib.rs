@@ -3,6 +3,7 @@
 //!
 //! * [`Store::begin`] and [`Hunt::note`] keep the hunt's report up to date while it
 //!   goes on, so nothing that was found is lost when it is killed.
+//! * [`pairs`]: what sampled runs have seen, in files that they share.
 //! * Findings have a number that stays: what was called R1 yesterday is R1 today.
 //!
 //! # Invariants
@@ -15,6 +16,8 @@
 //!   finding stays as long as one of them, or a later one that was killed, has it.
 //! * While a hunt goes on, nothing that was confirmed becomes less: it may just not
 //!   have been tried again yet.
+
+pub mod pairs;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -300,6 +303,15 @@ impl Store {
             .query_row(query, [json(&program)], |row| row.get::<_, i64>(0));
         let runs = runs.map_err(|source| self.failed(source))?;
         Ok(runs.max(0) as u64)
+    }
+
+    /// How many hunts and findings are remembered.
+    pub fn counts(&self) -> Result<(usize, usize), Error> {
+        let query = "SELECT (SELECT count(*) FROM hunts), (SELECT count(*) FROM findings)";
+        let counts = self.database.query_row(query, [], |row| {
+            Ok((row.get::<_, usize>(0)?, row.get::<_, usize>(1)?))
+        });
+        counts.map_err(|source| self.failed(source))
     }
 
     /// The report of the last hunt, of any program.

@@ -70,6 +70,19 @@ impl Module {
         })
     }
 
+    /// What tells that function from all others of the module.
+    pub(crate) fn function_identity(&self, address: u64) -> Option<String> {
+        self.with_dependent(|_, parsed| {
+            let functions = parsed.functions();
+            let symbol = functions.find(address)?;
+            let name = symbol.name();
+            Some(match functions.namesakes_before(symbol) {
+                0 => name.into_owned(),
+                earlier => format!("{name}#{earlier}"),
+            })
+        })
+    }
+
     /// The variable that holds the address.
     pub(crate) fn variable(&self, address: u64) -> Option<Variable> {
         self.with_dependent(|_, parsed| parsed.variable(address))

@@ -83,6 +83,13 @@ impl Symbolizer {
         self.module(module)?.function(address)
     }
 
+    /// What tells the function that holds a code address from all others of its
+    /// module, also in another build: its symbol, and which of several with the same
+    /// name it is.
+    pub fn function_identity(&mut self, module: &Path, address: u64) -> Option<String> {
+        self.module(module)?.function_identity(address)
+    }
+
     /// The global or static variable that holds a data address.
     pub fn variable(&mut self, module: &Path, address: u64) -> Option<Variable> {
         self.module(module)?.variable(address)

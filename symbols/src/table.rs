@@ -135,6 +135,17 @@ impl<'a> Table<'a> {
         self.symbols.is_empty() && self.labels.is_empty()
     }
 
+    /// How many symbols before this one are called the same: local ones of other
+    /// sources.
+    pub(crate) fn namesakes_before(&self, symbol: &Symbol) -> usize {
+        if symbol.visibility != Visibility::Local {
+            return 0;
+        }
+        let starts_before = |other: &&Symbol| other.start < symbol.start;
+        let before = self.symbols.iter().take_while(starts_before);
+        before.filter(|other| other.name == symbol.name).count()
+    }
+
     /// The symbol that covers the address.
     pub(crate) fn find(&self, address: u64) -> Option<&Symbol<'a>> {
         let earlier = started(&self.symbols, address);

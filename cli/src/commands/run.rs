@@ -17,7 +17,7 @@ use racehound_hunt::program::{Program, fix_addresses};
 use racehound_report::finding::{Finding, Report};
 use racehound_schedule::Plan;
 
-use crate::args::{FailOn, Run, RunFormat};
+use crate::args::{FailOn, Run, RunFormat, Sample};
 use crate::commands::fuzz;
 use crate::error::Error;
 use crate::journal::Journal;
@@ -136,6 +136,29 @@ pub(super) fn options(
     options.add("detector", plan::detector(args, plan)?)?;
     if *plan != Plan::Free {
         options.add("schedule", plan.to_string())?;
+    }
+    if args.sample != Sample::None {
+        if let Some(sample) = args.sample.to_possible_value() {
+            options.add("sample", sample.get_name())?;
+        }
+        options.add("sample_frequency", args.sample_frequency.to_string())?;
+    }
+    match (args.sample, args.sample_rate) {
+        (_, None) => {}
+        (Sample::None, Some(_)) => {
+            return Err(Error::Wish(
+                "--sample-rate is for --sample, which was not given".to_owned(),
+            ));
+        }
+        (Sample::Literace, Some(rate)) => match rate.one_in() {
+            Some(least) => options.add("sample_least", least.to_string())?,
+            None => {
+                return Err(Error::Wish(format!(
+                    "--sample-rate {rate}: literace takes one call in so many, as in 1/1000"
+                )));
+            }
+        },
+        (Sample::Atex, Some(rate)) => options.add("sample_rate", rate.to_string())?,
     }
     if args.explain {
         options.add("explain_schedule", "1")?;

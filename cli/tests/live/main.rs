@@ -12,6 +12,7 @@ mod outside;
 mod predict;
 mod recording;
 mod rust;
+mod sampling;
 mod surroundings;
 mod survival;
 mod workshop;

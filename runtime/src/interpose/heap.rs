@@ -46,7 +46,7 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     let context = thread.context_of(visit.hot(), call.place);
     let whose = thread.context_in(context, blocks::place_of(thread.number));
     blocks::insert(block as usize, size, whose);
-    let marked = thread.ignore == 0 && !call.ignored && size < MARKED;
+    let marked = call.is_looked_at(thread) && size < MARKED;
     if marked {
         let stamp = thread.stamp(visit.hot(), call.place);
         shadow_range::written(thread, block as usize, size, stamp);
@@ -97,7 +97,7 @@ fn freeing(call: &Call, block: *mut c_void, then: Then) -> *mut c_void {
     };
     let visit = Visit::begin();
     let thread = visit.thread();
-    let watched = thread.ignore == 0 && !call.ignored;
+    let watched = call.is_looked_at(thread);
     if watched {
         let last_write = Access {
             address: block as usize,

@@ -87,6 +87,7 @@ fn leave_calls(buffer: usize) {
         thread.signals.handling = target.handling;
         // SAFETY: our own block; the calls below the target are still there.
         unsafe { (*hot()).top = target.top };
+        crate::sampling::calls::resume(hot());
     }
 }
 

@@ -47,9 +47,9 @@ use std::marker::PhantomData;
 use crate::access::Access;
 use crate::control::clock::Until;
 use crate::control::{Came, Turn};
-use crate::thread::{self, Visit};
+use crate::thread::{self, Thread, Visit};
 use crate::tls::hot;
-use crate::{control, detector, options, sync};
+use crate::{control, detector, options, sampling, sync};
 
 use descriptors::Outcome;
 pub(crate) use racehound_detect::AccessKind;
@@ -177,6 +177,11 @@ impl Call {
         libraries::loader().contains(&self.caller)
     }
 
+    /// Whether what it does to memory is looked at.
+    fn is_looked_at(&self, thread: &Thread) -> bool {
+        thread.ignore == 0 && !self.ignored && !sampling::looks_away()
+    }
+
     /// Looks at memory that the function reads on behalf of the program.
     pub(crate) fn reads(&self, address: *const impl Sized, size: usize) {
         self.access(address as usize, size, AccessKind::Read);
@@ -189,7 +194,7 @@ impl Call {
 
     fn access(&self, address: usize, size: usize, kind: AccessKind) {
         // The real function is the one to fail over such a pointer.
-        if size == 0 || address == 0 || self.ignored {
+        if size == 0 || address == 0 || self.ignored || sampling::looks_away() {
             return;
         }
         if control::is_watching()

@@ -4,6 +4,7 @@
 //! and waits for no other lock of ours, so it may be asked for anywhere in the
 //! runtime: in the middle of a report as well as with an object or a cell held.
 
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use racehound_symbols::{Symbolizer, Variable};
@@ -11,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::modules::{self, Module};
 use crate::abi::external;
-use crate::{hooks, options, real};
+use crate::{hooks, options, real, sampling};
 
 /// A line of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,6 +107,36 @@ pub(crate) fn function(place: usize) -> Option<(Option<String>, String, usize)> 
     Some((function, module.name(), offset))
 }
 
+/// What tells that function from all others of its module, if it has a symbol.
+pub(crate) fn function_identity(place: usize) -> Option<String> {
+    let mut looking = Looking::begin();
+    let module = looking.module(place)?;
+    let offset = place - 1 - module.bias;
+    looking
+        .symbolizer
+        .function_identity(&module.path, offset as u64)
+}
+
+/// The name of the module at a place, what tells this build of it from others, and
+/// how far into it that is.
+pub(crate) fn build(place: usize) -> Option<(String, String, usize)> {
+    let module = Looking::begin().module(place)?;
+    let build = match module.build_id.is_empty() {
+        true => module.path.to_string_lossy().into_owned() + &stamp_of(&module.path),
+        false => hex(&module.build_id),
+    };
+    Some((module.name(), build, place - module.bias))
+}
+
+/// What changes with a file.
+fn stamp_of(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+    match path.metadata() {
+        Ok(file) => format!(":{}:{}.{}", file.size(), file.mtime(), file.mtime_nsec()),
+        Err(_) => String::new(),
+    }
+}
+
 /// The variable at an address, with its module.
 pub(crate) fn variable(address: usize) -> Option<(Variable, Module)> {
     Looking::begin().variable(address)
@@ -129,6 +160,8 @@ pub(crate) fn forget_modules() {
     let mut symbols = Looking::begin();
     symbols.modules.clear();
     symbols.known.clear();
+    drop(symbols);
+    sampling::forget_places();
 }
 
 /// Looks places up.

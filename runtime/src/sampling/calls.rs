@@ -1,0 +1,305 @@
+//! Entry and exit of functions where not all calls are looked at.
+//!
+//! A thread's frames tell for each call which function it is of, whether it is
+//! looked at, and in which *generation* that was decided: the number of times that
+//! some thread had entered a function it was never in before. A decision of an
+//! earlier generation is made again when the function is called or returned to,
+//! because there may be new company.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use racehound_sample::{Function, Sampler};
+use rustc_hash::FxHashMap;
+
+use super::functions::{self, Number};
+use super::presence::Presence;
+use crate::frames::Frame;
+use crate::thread::Visit;
+use crate::tls::{Hot, hot};
+
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+fn generation() -> u32 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+/// What a frame knows of its call: function, generation, whether it is looked at.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct CallWord(u32);
+
+impl CallWord {
+    /// Of no function, and looked at.
+    pub(crate) const OUTSIDE: Self = Self(1);
+
+    /// The part of a generation that is kept.
+    const GENERATIONS: u32 = 1 << (31 - Number::BITS);
+
+    #[inline(always)]
+    fn new(function: Number, generation: u32, sampled: bool) -> Self {
+        let generation = generation % Self::GENERATIONS;
+        Self(function.0 << (32 - Number::BITS) | generation << 1 | u32::from(sampled))
+    }
+
+    #[inline(always)]
+    fn function(self) -> Number {
+        Number(self.0 >> (32 - Number::BITS))
+    }
+
+    #[inline(always)]
+    fn is_of(self, generation: u32) -> bool {
+        self.0 >> 1 & (Self::GENERATIONS - 1) == generation % Self::GENERATIONS
+    }
+
+    #[inline(always)]
+    fn is_sampled(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    #[inline(always)]
+    pub(crate) fn with_sampled(self, sampled: bool) -> Self {
+        Self(self.0 & !1 | u32::from(sampled))
+    }
+}
+
+/// Functions that a thread finds at once; a power of two.
+const RECENT: usize = 1024;
+
+/// A function whose next calls need not be asked about.
+#[derive(Clone, Copy, Default)]
+struct Resting {
+    place: usize,
+    word: CallWord,
+    /// So many of them are left, of how many.
+    left: u32,
+    of: u32,
+}
+
+/// A function that the thread was in before.
+struct Known {
+    number: Number,
+    /// Calls that nobody has asked about, as far as they are not with its
+    /// [`Resting`].
+    rested: u32,
+}
+
+/// The calls of a thread.
+pub(crate) struct Calls {
+    resting: Box<[Resting; RECENT]>,
+    sampler: Box<dyn Sampler>,
+    presence: Option<&'static Presence>,
+    /// Functions that the thread was ever in.
+    known: FxHashMap<usize, Known>,
+    // Of the current decision, kept for their memory.
+    company: Vec<Function>,
+    companions: Vec<&'static Presence>,
+    raised: Vec<usize>,
+}
+
+impl Calls {
+    /// For a new thread.
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(Self {
+            resting: Box::new([Resting::default(); RECENT]),
+            sampler: super::sampler(),
+            presence: Presence::take(),
+            known: FxHashMap::default(),
+            company: Vec::new(),
+            companions: Vec::new(),
+            raised: Vec::new(),
+        })
+    }
+
+    /// The processor's thread goes on as this one.
+    pub(crate) fn attach(&self) {
+        if let Some(presence) = self.presence {
+            presence.attach();
+        }
+    }
+
+    /// It goes on as another one.
+    pub(crate) fn detach(&self) {
+        if let Some(presence) = self.presence {
+            presence.detach();
+        }
+    }
+
+    /// Decides about a call of the function at a place.
+    #[inline(never)]
+    fn entered(&mut self, place: usize) -> CallWord {
+        let is_new = !self.known.contains_key(&place);
+        let known = self.known.entry(place).or_insert_with(|| Known {
+            number: functions::at(place),
+            rested: 0,
+        });
+        let number = known.number;
+        let mut rested = std::mem::take(&mut known.rested);
+        let before = std::mem::take(&mut self.resting[slot(place)]);
+        if before.place == place {
+            rested += before.of - before.left;
+        } else if let Some(evicted) = self.known.get_mut(&before.place) {
+            evicted.rested += before.of - before.left;
+        }
+        let (word, rest) = self.decide(number, is_new, rested);
+        self.resting[slot(place)] = Resting {
+            place,
+            word,
+            left: rest,
+            of: rest,
+        };
+        word
+    }
+
+    /// Decides about a call, or about what is left of it; and about how many further
+    /// ones.
+    fn decide(&mut self, function: Number, is_new: bool, rested: u32) -> (CallWord, u32) {
+        let mut generation = generation();
+        let Some(presence) = self.presence.filter(|_| function != Number::NONE) else {
+            return (CallWord::new(Number::NONE, generation, true), 0);
+        };
+        presence.set(function);
+        self.company.clear();
+        self.companions.clear();
+        self.raised.clear();
+        if self.sampler.minds_company() {
+            if is_new {
+                generation = GENERATION.fetch_add(1, Ordering::SeqCst) + 1;
+            }
+            for (companion, function) in presence.company() {
+                self.companions.push(companion);
+                self.company.push(function.function());
+            }
+        }
+        let function_itself = function.function();
+        let decision = self
+            .sampler
+            .enter(function_itself, rested, &self.company, &mut self.raised);
+        for &position in &self.raised {
+            self.companions[position].raise();
+        }
+        let word = CallWord::new(function, generation, decision.sampled);
+        (word, decision.rest)
+    }
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        if let Some(presence) = self.presence {
+            presence.give_back();
+        }
+    }
+}
+
+#[inline(always)]
+fn slot(place: usize) -> usize {
+    (place ^ place >> 10) >> 2 & (RECENT - 1)
+}
+
+/// A function is entered: `place` is in it.
+pub(crate) extern "C" fn enter(caller: usize, place: usize) {
+    let hot = hot();
+    // SAFETY: our own block, frames and calls.
+    unsafe {
+        let calls = (*hot).calls;
+        if !calls.is_null() {
+            let resting = &mut (&mut (*calls).resting)[slot(place)];
+            let word = resting.word;
+            if resting.place == place && resting.left != 0 && word.is_of(generation()) {
+                resting.left -= 1;
+                push(hot, caller, word);
+                (*hot).unsampled = 1;
+                // Who has none never rests.
+                if let Some(presence) = (*calls).presence {
+                    presence.set(word.function());
+                }
+                return;
+            }
+        }
+    }
+    enter_slowly(caller, place);
+}
+
+/// # Safety
+/// `hot` is our own block, of a thread that is known.
+#[inline(always)]
+unsafe fn push(hot: *mut Hot, caller: usize, call: CallWord) {
+    // SAFETY: our own frames; there is at least the sentinel.
+    unsafe {
+        let top = (*hot).top;
+        let below = top.sub(1);
+        // Others may have made it look meanwhile.
+        (*below).call = (*below).call.with_sampled((*hot).unsampled == 0);
+        top.write(Frame {
+            caller,
+            context: 0,
+            call,
+        });
+        (*hot).top = top.add(1);
+    }
+}
+
+#[inline(never)]
+fn enter_slowly(caller: usize, place: usize) {
+    let visit = Visit::begin();
+    let hot = visit.hot();
+    // SAFETY: our own block.
+    unsafe {
+        if (*hot).calls.is_null() {
+            crate::thread::push_call(caller);
+            return;
+        }
+        push(hot, caller, CallWord::default());
+        let word = (*(*hot).calls).entered(place);
+        (*(*hot).top.sub(1)).call = word;
+        (*hot).unsampled = u32::from(!word.is_sampled());
+    }
+}
+
+/// The thread finds itself in other calls than before.
+#[inline(always)]
+pub(crate) fn resume(hot: *mut Hot) {
+    // SAFETY: our own block, frames and calls.
+    unsafe {
+        let word = (*(*hot).top.sub(1)).call;
+        if let Some(calls) = (*hot).calls.as_ref() {
+            (*hot).unsampled = u32::from(!word.is_sampled());
+            if let Some(presence) = calls.presence {
+                presence.set(word.function());
+            }
+        }
+    }
+}
+
+/// A function is left.
+pub(crate) extern "C" fn leave() {
+    let hot = hot();
+    // SAFETY: our own block, frames and calls.
+    unsafe {
+        if (*hot).top.is_null() {
+            return;
+        }
+        let top = (*hot).top.sub(1);
+        (*hot).top = top;
+        let word = (*top.sub(1)).call;
+        if word.is_of(generation()) || word.function() == Number::NONE || (*hot).calls.is_null() {
+            return resume(hot);
+        }
+    }
+    return_slowly();
+}
+
+/// There may be new company for the function that is returned to.
+#[inline(never)]
+fn return_slowly() {
+    let visit = Visit::begin();
+    let hot = visit.hot();
+    // SAFETY: our own block, frames and calls.
+    unsafe {
+        let frame = (*hot).top.sub(1);
+        let before = (*frame).call;
+        let (word, _) = (*(*hot).calls).decide(before.function(), false, 0);
+        let sampled = word.is_sampled() || before.is_sampled();
+        (*frame).call = word.with_sampled(sampled);
+        (*hot).unsampled = u32::from(!sampled);
+    }
+}

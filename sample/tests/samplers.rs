@@ -1,0 +1,205 @@
+//! The samplers against what the paper says of them, over random calls.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use racehound_sample::{AtexRace, Decision, Function, LiteRace, Pair, Past, Rate, Sampler};
+
+/// What earlier executions know, and what this one notes.
+#[derive(Default)]
+struct Notes {
+    frequent: BTreeMap<Pair, u32>,
+    noted: RefCell<BTreeMap<Pair, u32>>,
+}
+
+impl Past for &Notes {
+    fn recall(&self, pair: Pair) -> Option<u32> {
+        self.frequent.get(&pair).copied()
+    }
+
+    fn note(&self, pair: Pair, calls: u32) {
+        *self.noted.borrow_mut().entry(pair).or_default() += calls;
+    }
+}
+
+fn ask(
+    sampler: &mut impl Sampler,
+    function: u64,
+    rested: u32,
+    company: &[u64],
+) -> (Decision, Vec<usize>) {
+    let company: Vec<Function> = company.iter().map(|&other| Function(other)).collect();
+    let mut raised = Vec::new();
+    let decision = sampler.enter(Function(function), rested, &company, &mut raised);
+    (decision, raised)
+}
+
+/// Which of so many calls in the same company are sampled, resting as one may.
+fn sampled(sampler: &mut impl Sampler, function: u64, company: &[u64], calls: u32) -> Vec<bool> {
+    let mut sampled = Vec::new();
+    let mut rested = 0;
+    while sampled.len() < calls as usize {
+        let (decision, _) = ask(sampler, function, rested, company);
+        sampled.push(decision.sampled);
+        rested = decision.rest.min(calls - sampled.len() as u32);
+        sampled.extend(std::iter::repeat_n(false, rested as usize));
+    }
+    sampled
+}
+
+#[test]
+fn literace_backs_off_from_all_calls_to_one_in_a_thousand() {
+    let sampled = sampled(&mut LiteRace::default(), 1, &[], 31_110);
+    let bursts = [0, 10, 110, 1110, 11_110, 21_110];
+    for (call, &sampled) in sampled.iter().enumerate() {
+        let in_burst = bursts
+            .iter()
+            .any(|start| (*start..start + 10).contains(&call));
+        assert_eq!(sampled, in_burst, "call {call}");
+    }
+}
+
+#[test]
+fn literace_cares_for_nobody_else() {
+    let mut sampler = LiteRace::default();
+    let alone = sampled(&mut LiteRace::default(), 1, &[], 2000);
+    let mut accompanied = Vec::new();
+    for company in 10..2010 {
+        // Somebody new each time, other functions in between, and asking although one
+        // need not.
+        let (decision, raised) = ask(&mut sampler, 1, 0, &[company]);
+        assert_eq!(raised, Vec::<usize>::new());
+        accompanied.push(decision.sampled);
+        ask(&mut sampler, company, 0, &[1]);
+    }
+    assert_eq!(accompanied, alone);
+}
+
+#[test]
+fn a_known_pair_is_sampled_in_bursts_at_the_stated_rate() {
+    for rate in ["10/100", "1/7", "3/3", "0/50", "500/1000"] {
+        let rate: Rate = rate.parse().unwrap();
+        let past = Notes::default();
+        let sampled = sampled(&mut AtexRace::new(rate, &past), 1, &[2], 5000);
+        for (call, &sampled) in (0..).zip(&sampled) {
+            // The first meeting is, whatever the rate.
+            assert_eq!(sampled, call == 0 || rate.takes(call), "{rate}: {call}");
+        }
+    }
+}
+
+#[test]
+fn bursts_go_on_where_the_last_execution_stopped() {
+    let rate = Rate::default();
+    let mut past = Notes::default();
+    let mut total = 0;
+    let pair = Pair::new(Function(2), Function(1));
+    for calls in [1, 3, 5, 4, 7, 1, 8].into_iter().cycle().take(100) {
+        let sampled = sampled(&mut AtexRace::new(rate, &past), 1, &[2], calls);
+        let expected: Vec<bool> = (total..)
+            .map(|call| rate.takes(call))
+            .take(sampled.len())
+            .collect();
+        assert_eq!(sampled, expected, "{calls} calls after {total}");
+        // What it was not asked about in the end is not counted.
+        let noted = past.noted.borrow()[&pair];
+        assert!(noted > total && noted <= total + calls);
+        total = noted;
+        past.frequent = past.noted.borrow().clone();
+    }
+}
+
+#[test]
+fn alone_there_is_nothing_to_look_at() {
+    let past = Notes::default();
+    let mut sampler = AtexRace::new(Rate::default(), &past);
+    assert!(sampled(&mut sampler, 1, &[], 100).iter().all(|&s| !s));
+    assert!(past.noted.borrow().is_empty());
+}
+
+#[derive(Clone, Debug)]
+struct Call {
+    function: u64,
+    company: Vec<u64>,
+    /// Whether it rests as long as it may, at most.
+    rests: u32,
+}
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let call = (0..6u64, prop::collection::vec(0..6u64, 0..5), 0..20u32).prop_map(
+        |(function, company, rests)| Call {
+            function,
+            company,
+            rests,
+        },
+    );
+    prop::collection::vec(call, 0..600)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Algorithm 2 once more, without any rest and as plainly as can be.
+    #[test]
+    fn decisions_are_those_of_the_algorithm(
+        calls in calls(),
+        known in prop::collection::btree_map((0..6u64, 0..6u64), 0..300u32, 0..8),
+    ) {
+        let rate = Rate::default();
+        let mut past = Notes::default();
+        for (&(one, other), &met) in &known {
+            past.frequent.insert(Pair::new(Function(one), Function(other)), met);
+        }
+        let mut counters: BTreeMap<Pair, u32> = past.frequent.clone();
+        let mut met_here = BTreeSet::new();
+        let mut sampler = AtexRace::new(rate, &past);
+        let mut resting: BTreeMap<u64, (u32, BTreeSet<Pair>)> = BTreeMap::new();
+        for call in calls {
+            // What was not asked about counts when somebody asks.
+            let (rested, beside) = resting.remove(&call.function).unwrap_or_default();
+            for pair in beside {
+                *counters.get_mut(&pair).unwrap() += rested;
+            }
+            let (decision, raised) = ask(&mut sampler, call.function, rested, &call.company);
+            let pair = |other| Pair::new(Function(call.function), Function(other));
+            let present: BTreeSet<Pair> = call.company.iter().map(|&other| pair(other)).collect();
+            let wants = |pair: &Pair| counters.get(pair).is_none_or(|&met| rate.takes(met));
+            let wanted: BTreeSet<Pair> = present.iter().copied().filter(wants).collect();
+            prop_assert_eq!(decision.sampled, !wanted.is_empty());
+            let expected: Vec<usize> = (0..call.company.len())
+                .filter(|&i| wanted.contains(&pair(call.company[i])))
+                .collect();
+            prop_assert_eq!(raised, expected);
+            // Whoever rests would not have been sampled meanwhile.
+            for pair in &present {
+                let counter = counters.entry(*pair).or_insert(0);
+                *counter += 1;
+                prop_assert!((0..decision.rest).all(|i| !rate.takes(*counter + i)));
+            }
+            resting.insert(call.function, (call.rests.min(decision.rest), present.clone()));
+            met_here.extend(present);
+        }
+        let noted: BTreeSet<Pair> = past.noted.borrow().keys().copied().collect();
+        prop_assert_eq!(noted, met_here);
+    }
+
+    /// The promise, by itself: no first meeting goes unseen.
+    #[test]
+    fn the_first_meeting_of_a_pair_is_sampled_on_both_sides(calls in calls()) {
+        let past = Notes::default();
+        let mut sampler = AtexRace::new(Rate::new(0, 100).unwrap(), &past);
+        let mut met = BTreeSet::new();
+        for call in calls {
+            let (decision, raised) = ask(&mut sampler, call.function, 0, &call.company);
+            for (i, &other) in call.company.iter().enumerate() {
+                let pair = Pair::new(Function(other), Function(call.function));
+                let first = !met.contains(&pair);
+                prop_assert_eq!(raised.contains(&i), first);
+                prop_assert!(decision.sampled || !first);
+            }
+            let pair = |&other: &u64| Pair::new(Function(call.function), Function(other));
+            met.extend(call.company.iter().map(pair));
+        }
+    }
+}
