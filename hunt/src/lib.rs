@@ -30,6 +30,7 @@ mod serve;
 pub mod suite;
 pub mod surroundings;
 mod text;
+pub mod witness;
 
 pub use execution::{Assignment, Ending, Execution, Executor};
 pub use program::Program;

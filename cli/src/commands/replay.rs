@@ -9,7 +9,7 @@ use std::{env, io};
 use racehound_hunt::execution::Executor;
 use racehound_hunt::options::{Options, VARIABLE};
 use racehound_hunt::program::fix_addresses;
-use racehound_hunt::{Assignment, Ending, Program};
+use racehound_hunt::{Assignment, Ending, Program, witness};
 use racehound_report::finding::{Finding, Harm, Kind, Report, Surroundings};
 use racehound_schedule::{Plan, Schedule};
 use racehound_store::Store;
@@ -174,7 +174,7 @@ impl Target {
 
     fn options(&self) -> Result<Options, Error> {
         let mut options = Options::inherited();
-        options.add("detector", "none")?;
+        options.add("detector", self.witness())?;
         options.add("schedule", self.plan.to_string())?;
         options.add("fail_on", "never")?;
         Ok(options)
@@ -224,9 +224,15 @@ impl Target {
         }
     }
 
+    /// Who looks on.
+    fn witness(&self) -> &'static str {
+        let finding = self.finding.as_ref();
+        finding.map_or("none", |finding| witness::of(finding, &self.plan))
+    }
+
     fn assignment(&self, limit: Duration) -> Assignment {
         Assignment {
-            detector: "none".to_owned(),
+            detector: self.witness().to_owned(),
             schedule: self.plan.clone(),
             record: None,
             schedule_out: None,

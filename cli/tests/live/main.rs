@@ -7,6 +7,7 @@ mod deadlocks;
 mod drfinder;
 mod endings;
 mod hunt;
+mod killed;
 mod memory;
 mod outside;
 mod predict;

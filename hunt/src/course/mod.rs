@@ -9,7 +9,9 @@
 //!    tried again.
 //! 2. *Confirm*: each suspect by RaceFuzzer (see [`confirm`](crate::confirm)), what
 //!    happened first, for it is the likeliest; a deadlock or failure by its own
-//!    schedule.
+//!    schedule. What RaceFuzzer cannot bring together, for one of the accesses lets the
+//!    other begin, and misuse of locks and the like, is confirmed if a precise detector
+//!    sees it again, twice, in an execution that its plan repeats.
 //! 3. *Explore*: DrFinder, PCT and random schedules with FastTrack watching, and
 //!    Hybrid in between. What is new goes to 2; the hunt ends when nothing is.
 
@@ -26,7 +28,7 @@ use crate::confirm::{self, Outcome, Suspect};
 use crate::execution::{Assignment, Execution};
 use crate::findings;
 use crate::harm::{self, Usual};
-use crate::places;
+use crate::{places, witness};
 
 pub use perform::perform;
 
@@ -73,6 +75,8 @@ pub enum Task {
     Confirm(Box<Suspect>),
     /// To see whether it happens again: a finding, by its schedule.
     Repeat(Box<Finding>, Assignment),
+    /// To see whether something that was seen is seen each time by one of some plans.
+    Witness(Box<Finding>, Vec<Assignment>),
     /// To make a prediction happen, by any of its schedules.
     Follow(Box<Finding>, Vec<Assignment>),
 }
@@ -84,8 +88,7 @@ pub enum Result {
     Executed(Box<Execution>),
     /// An attempt to confirm.
     Tried(Outcome),
-    /// Executions that a prediction took, and those of them by whose plan it happens
-    /// each time.
+    /// Executions that it took, and those of them by whose plan it happens each time.
     Followed(u64, Vec<(Plan, Execution)>),
     /// There was no time left for it.
     Dropped,
@@ -114,6 +117,10 @@ pub struct Course {
     tried: BTreeSet<(Vec<String>, Vec<String>)>,
     /// Failures and deadlocks that may happen again.
     repeats: Vec<(Finding, Assignment)>,
+    /// What was seen, and should be seen again by one of these.
+    seen: Vec<(Finding, Vec<Assignment>)>,
+    /// Which execution under control showed a race first.
+    shown_by: BTreeMap<(String, Option<String>, Vec<String>), Assignment>,
     /// Predictions, with the schedules that should make each happen.
     predicted: Vec<(Finding, Vec<Assignment>)>,
     /// How often failures had a chance to happen again.
@@ -135,6 +142,8 @@ impl Course {
             open: Vec::new(),
             tried: BTreeSet::new(),
             repeats: Vec::new(),
+            seen: Vec::new(),
+            shown_by: BTreeMap::new(),
             predicted: Vec::new(),
             failures: BTreeMap::new(),
             earlier,
@@ -156,6 +165,11 @@ impl Course {
             .into_iter()
             .map(|(finding, assignment)| Task::Repeat(Box::new(finding), assignment))
             .collect();
+        let seen = std::mem::take(&mut self.seen);
+        tasks.extend(
+            seen.into_iter()
+                .map(|(finding, plans)| Task::Witness(Box::new(finding), plans)),
+        );
         let predicted = std::mem::take(&mut self.predicted);
         tasks.extend(
             predicted
@@ -202,7 +216,7 @@ impl Course {
         for Earlier { finding, .. } in &self.earlier {
             let plan = finding.schedule.as_ref().and_then(|text| text.parse().ok());
             if let Some(plan) = plan {
-                let again = self.assignment("none", plan);
+                let again = self.assignment(witness::of(finding, &plan), plan);
                 tasks.push(Task::Repeat(Box::new(finding.clone()), again));
             }
         }
@@ -286,6 +300,10 @@ impl Course {
                 self.runs += runs;
                 self.settle_prediction((**finding).clone(), &happened);
             }
+            (Task::Witness(finding, _), Result::Followed(runs, happened)) => {
+                self.runs += runs;
+                self.settle_seen((**finding).clone(), &happened);
+            }
             (Task::Repeat(finding, _), Result::Dropped) => self.remember(finding),
             _ => {}
         }
@@ -324,6 +342,48 @@ impl Course {
         let assignments = schedules.iter().map(follow).collect();
         self.predicted.push((finding.clone(), assignments));
         self.add(finding);
+    }
+
+    /// How something that was seen may be seen again: as it was, or by chance.
+    fn see_again(&mut self, finding: Finding) {
+        let by_chance = (0..self.settings.attempts).map(|n| Plan::Random {
+            seed: self.settings.seed.wrapping_add(n),
+        });
+        let by_chance = by_chance.map(|plan| self.assignment(witness::PRECISE, plan));
+        let mut plans: Vec<Assignment> = by_chance.collect();
+        if let Some(shown) = self.shown_by.get(&finding.identity()) {
+            plans.insert(0, shown.clone());
+        }
+        self.seen.push((finding, plans));
+    }
+
+    /// What is seen each time, is confirmed; what is not, was seen.
+    fn settle_seen(&mut self, mut finding: Finding, happened: &[(Plan, Execution)]) {
+        let Some((plan, execution)) = happened.first() else {
+            return;
+        };
+        finding.status = Status::Confirmed;
+        finding.schedule = Some(plan.to_string());
+        finding.reasons.retain(|reason| reason.by != "racefuzzer");
+        finding.found_by.retain(|by| by != "racefuzzer");
+        finding.reasons.push(Explanation {
+            by: plan.name().to_owned(),
+            because: "an execution that can be repeated shows it each time".to_owned(),
+        });
+        finding.found_by.push(plan.name().to_owned());
+        let harm = self.usual.judge(execution).map(|harm| Harm {
+            run: self.runs,
+            schedule: Some(plan.to_string()),
+            ..harm
+        });
+        confirm::blame(
+            std::slice::from_mut(&mut finding),
+            harm.into_iter().collect(),
+        );
+        if let Some(known) = self.known(&finding) {
+            *known = finding;
+        }
+        self.forget_explained();
     }
 
     /// What could not be made to happen by its schedule goes to RaceFuzzer, if that can
@@ -370,6 +430,13 @@ impl Course {
             match finding.kind {
                 Kind::Race if self.mark_tried(&finding) => {
                     self.idle = 0;
+                    if assignment.schedule != Plan::Free && finding.status == Status::Observed {
+                        let shown = Assignment {
+                            detector: assignment.detector.clone(),
+                            ..again(assignment)
+                        };
+                        self.shown_by.insert(finding.identity(), shown);
+                    }
                     self.open.push(finding.clone());
                     self.add(finding);
                 }
@@ -382,6 +449,12 @@ impl Course {
                     if is_new && assignment.schedule != Plan::Free {
                         self.idle = 0;
                         self.repeats.push((finding, again(assignment)));
+                    }
+                }
+                Kind::MutexMisuse | Kind::ThreadLeak | Kind::SignalUnsafe => {
+                    if self.add(finding.clone()) {
+                        self.idle = 0;
+                        self.see_again(finding);
                     }
                 }
                 _ => _ = self.add(finding),
@@ -458,6 +531,9 @@ impl Course {
                     _ => Status::Unreproduced,
                 };
                 finding.first_run = known.first_run;
+            }
+            if finding.status == Status::Observed {
+                self.see_again(finding.clone());
             }
             _ = self.add(finding);
             return;
@@ -539,7 +615,7 @@ impl Course {
 
     /// How many suspects are not settled.
     pub fn open(&self) -> usize {
-        self.open.len() + self.repeats.len() + self.predicted.len()
+        self.open.len() + self.repeats.len() + self.seen.len() + self.predicted.len()
     }
 
     /// How many exploring executions there were, in earlier hunts as well.

@@ -132,10 +132,50 @@ fn what_was_seen_stays_seen_though_it_does_not_meet() {
             unvisited: Vec::new(),
             varies: false,
         }),
+        Task::Witness(finding, _) => {
+            assert_eq!(finding.status, Status::Observed);
+            Result::Followed(5, Vec::new())
+        }
         _ => well(),
     });
     let statuses: Vec<_> = course.findings().iter().map(|f| f.status).collect();
     assert_eq!(statuses, [Status::Observed, Status::Unreproduced]);
+}
+
+#[test]
+fn what_cannot_meet_is_confirmed_if_a_detector_sees_it_each_time() {
+    let plan = Plan::Random { seed: 3 };
+    let mut tried = Vec::new();
+    let (course, _) = hunted(|task| match task {
+        Task::Explore(assignment) => match &assignment.schedule {
+            Plan::Free => well(),
+            _ => executed(Ending::Code(0), vec![race([1, 2], Status::Observed)]),
+        },
+        Task::Confirm(suspect) => Result::Tried(Outcome {
+            findings: vec![suspect.finding.clone().unwrap()],
+            seed: None,
+            runs: 8,
+            unvisited: Vec::new(),
+            varies: false,
+        }),
+        Task::Witness(_, assignments) => {
+            tried.extend(assignments.iter().map(|a| a.schedule.name()));
+            assert!(assignments.iter().all(|a| a.detector == witness::PRECISE));
+            let Result::Executed(crash) = executed(Ending::Signal(11), Vec::new()) else {
+                unreachable!();
+            };
+            Result::Followed(2, vec![(plan.clone(), *crash)])
+        }
+        _ => well(),
+    });
+    // First as it was seen, then by chance.
+    assert_eq!(tried[..2], ["replay", "random"]);
+    let [finding] = &course.findings()[..] else {
+        panic!("{:?}", course.findings());
+    };
+    assert_eq!(finding.status, Status::Confirmed);
+    assert_eq!(finding.schedule, Some(plan.to_string()));
+    assert_eq!(finding.harm.as_ref().unwrap().detail, "SIGSEGV");
 }
 
 #[test]
