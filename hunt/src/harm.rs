@@ -5,12 +5,13 @@ use std::time::Duration;
 use racehound_report::finding::{Harm, Kind};
 use racehound_schedule::Plan;
 
-use crate::execution::{Assignment, Ending, Error, Execution, Executor};
+use crate::execution::{Assignment, Ending, Error, Execution, Executor, Text};
 
 /// What the program does if nobody interferes.
 #[derive(Clone, Debug, Default)]
 pub struct Usual {
     endings: Vec<Ending>,
+    outputs: Vec<Text>,
     longest: Duration,
 }
 
@@ -48,6 +49,7 @@ impl Usual {
     /// Adds what a free execution did.
     pub fn add(&mut self, execution: &Execution) {
         self.endings.push(execution.ending);
+        self.outputs.push(execution.output.clone());
         self.longest = self.longest.max(execution.elapsed);
     }
 
@@ -133,6 +135,20 @@ impl Usual {
         }
     }
 
+    /// The same, where other output counts as well: other lines than the program prints
+    /// by itself, if by itself it always prints the same.
+    pub fn judge_closely(&self, execution: &Execution) -> Option<Harm> {
+        let harm = self.judge(execution);
+        let (usual, others) = self.outputs.split_first()?;
+        let always = others.iter().all(|other| other.has_lines_of(usual));
+        let differs = always && !execution.output.has_lines_of(usual);
+        harm.or_else(|| {
+            differs
+                .then(|| difference(&execution.output, usual))
+                .flatten()
+        })
+    }
+
     fn in_words(&self) -> String {
         let mut endings: Vec<String> = Vec::new();
         for &ending in &self.endings {
@@ -166,6 +182,28 @@ fn in_words(ending: Ending) -> String {
         Ending::Client(code) => format!("its client ends with {code}"),
         Ending::Stubborn => "it does not end when it is told to".to_owned(),
     }
+}
+
+/// The first line that only one of them has.
+fn difference(now: &Text, usual: &Text) -> Option<Harm> {
+    let (now, usual) = (now.excerpt(), usual.excerpt());
+    let only = |one: &str, other: &str| {
+        let line = one
+            .lines()
+            .find(|line| !other.lines().any(|known| known == *line));
+        line.map(|line| format!("{:?}", shortened(line)))
+    };
+    let detail = match (only(&now, &usual), only(&usual, &now)) {
+        (Some(now), Some(usual)) => format!("{now}; by itself {usual}"),
+        (Some(now), None) => format!("{now}; not by itself"),
+        (None, Some(usual)) => format!("not {usual}, as by itself"),
+        (None, None) => return None,
+    };
+    Some(Harm {
+        kind: "output".to_owned(),
+        detail,
+        ..Harm::default()
+    })
 }
 
 /// What comes before words that are not the same each time.
@@ -251,7 +289,6 @@ mod tests {
     use racehound_report::finding::Finding;
 
     use super::*;
-    use crate::execution::Text;
 
     fn ended(ending: Ending, complaints: &str) -> Execution {
         Execution {
@@ -345,6 +382,25 @@ mod tests {
     }
 
     #[test]
+    fn other_output_counts_where_it_is_always_the_same() {
+        let printed = |output: &str| Execution {
+            output: Text::of(output.as_bytes()),
+            ..ended(Ending::Code(0), "")
+        };
+        let mut usual = Usual::default();
+        usual.add(&printed("a\n4\n"));
+        usual.add(&printed("4\na\n"));
+        assert!(usual.judge_closely(&printed("4\na\n")).is_none());
+        let harm = usual.judge_closely(&printed("a\n2\n")).unwrap();
+        assert_eq!(
+            (&*harm.kind, &*harm.detail),
+            ("output", r#""2"; by itself "4""#)
+        );
+        usual.add(&printed("a\n3\n"));
+        assert!(usual.judge_closely(&printed("a\n2\n")).is_none());
+    }
+
+    #[test]
     fn a_failed_check_of_a_test_is_told() {
         for said in ["bank.cpp:12: Failure", "  bank.cpp:12: FAILED:"] {
             let execution = Execution {
@@ -376,6 +432,7 @@ mod tests {
     fn the_limit_adapts_to_what_is_usual() {
         let usual = Usual {
             endings: Vec::new(),
+            outputs: Vec::new(),
             longest: Duration::from_secs(1),
         };
         let hour = Duration::from_secs(3600);

@@ -12,9 +12,10 @@ use racehound_hunt::course::{self, Course, Earlier, Phase, Settings, Task};
 use racehound_hunt::program::Stop;
 use racehound_hunt::{Ending, Program, crew, findings, harm, suite};
 use racehound_predict::Options;
-use racehound_report::finding::{Finding, Report, Status, Test, Tested};
+use racehound_report::finding::{Finding, Kind, Report, Status, Test, Tested};
 use racehound_report::story::{self, Sources};
 use racehound_store::Store;
+use racehound_trace::Trace;
 
 use super::predict;
 use crate::args::{self, Hunt};
@@ -293,18 +294,31 @@ impl<'a> Hunting<'a> {
             self.alone.push(name.to_owned());
             return;
         }
+        self.forecast(&trace, "", |finding, files| course.predict(finding, files));
+        let mut guesses = 0;
+        let guessed = racehound_predict::with_guessed_regions(&trace);
+        self.forecast(&guessed, "guess-", |finding, files| {
+            if finding.kind != Kind::Race && guesses < MOST_GUESSES {
+                guesses += 1;
+                course.guess(finding, files);
+            }
+        });
+    }
+
+    /// Predicts, and has each prediction taken with the files of its schedules.
+    fn forecast(&self, trace: &Trace, prefix: &str, mut take: impl FnMut(Finding, &[PathBuf])) {
         let number = self.report.tests.len();
-        let forecast = racehound_predict::predict(&trace, &Options::default());
-        for predicted in predictions::findings(&trace, &forecast) {
+        let forecast = racehound_predict::predict(trace, &Options::default());
+        for predicted in predictions::findings(trace, &forecast) {
             let mut files = Vec::new();
             for (name, schedule) in predict::schedules(&forecast, &predicted) {
-                let file = format!("{number}-{name}.schedule");
+                let file = format!("{prefix}{number}-{name}.schedule");
                 let file = self.place.path().join(file);
                 if std::fs::write(&file, schedule.to_string()).is_ok() {
                     files.push(file);
                 }
             }
-            course.predict(predicted.finding, &files);
+            take(predicted.finding, &files);
         }
     }
 
@@ -411,6 +425,8 @@ impl<'a> Hunting<'a> {
 
 /// Longer traces are not predicted from, in bytes.
 const LARGEST_TRACE: u64 = 64 << 20;
+/// Guesses that are followed.
+const MOST_GUESSES: usize = 16;
 /// Attempts to make a suspected pair meet.
 const ATTEMPTS: u64 = 5;
 /// Exploring executions in a round, at least.

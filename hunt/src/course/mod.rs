@@ -12,6 +12,8 @@
 //!    schedule. What RaceFuzzer cannot bring together, for one of the accesses lets the
 //!    other begin, and misuse of locks and the like, is confirmed if a precise detector
 //!    sees it again, twice, in an execution that its plan repeats.
+//!    A guess of what was meant to be atomic is followed like a prediction, and counts
+//!    if harm comes of it.
 //! 3. *Explore*: DrFinder, PCT and random schedules with FastTrack watching, and
 //!    Hybrid in between. What is new goes to 2; the hunt ends when nothing is.
 
@@ -79,6 +81,8 @@ pub enum Task {
     Witness(Box<Finding>, Vec<Assignment>),
     /// To make a prediction happen, by any of its schedules.
     Follow(Box<Finding>, Vec<Assignment>),
+    /// The same for a guess, which counts if it does harm.
+    Guess(Box<Finding>, Vec<Assignment>),
 }
 
 /// What came of it.
@@ -123,6 +127,8 @@ pub struct Course {
     shown_by: BTreeMap<(String, Option<String>, Vec<String>), Assignment>,
     /// Predictions, with the schedules that should make each happen.
     predicted: Vec<(Finding, Vec<Assignment>)>,
+    /// The same of guesses.
+    guessed: Vec<(Finding, Vec<Assignment>)>,
     /// How often failures had a chance to happen again.
     failures: BTreeMap<(String, Option<String>, Vec<String>), u32>,
     earlier: Vec<Earlier>,
@@ -145,6 +151,7 @@ impl Course {
             seen: Vec::new(),
             shown_by: BTreeMap::new(),
             predicted: Vec::new(),
+            guessed: Vec::new(),
             failures: BTreeMap::new(),
             earlier,
             has_observed: false,
@@ -175,6 +182,12 @@ impl Course {
             predicted
                 .into_iter()
                 .map(|(finding, schedules)| Task::Follow(Box::new(finding), schedules)),
+        );
+        let guessed = std::mem::take(&mut self.guessed);
+        tasks.extend(
+            guessed
+                .into_iter()
+                .map(|(finding, schedules)| Task::Guess(Box::new(finding), schedules)),
         );
         let open = std::mem::take(&mut self.open);
         tasks.extend(open.into_iter().filter_map(|finding| self.suspect(finding)));
@@ -252,11 +265,13 @@ impl Course {
                 depth: 3,
                 length: None,
             };
-            let (detector, plan) = match number % 4 {
+            let (detector, plan) = match number % 6 {
                 0 => ("fasttrack", drfinder),
                 1 => ("fasttrack", Plan::Random { seed }),
                 2 => ("fasttrack", pct),
-                _ => ("hybrid", Plan::Random { seed }),
+                3 => ("fasttrack", Plan::Restless { seed }),
+                4 => ("hybrid", Plan::Random { seed }),
+                _ => ("hybrid", Plan::Restless { seed }),
             };
             // What DrFinder does depends on what it has learned by then.
             let schedule_out = match plan {
@@ -300,6 +315,10 @@ impl Course {
                 self.runs += runs;
                 self.settle_prediction((**finding).clone(), &happened);
             }
+            (Task::Guess(finding, _), Result::Followed(runs, happened)) => {
+                self.runs += runs;
+                self.settle_guess((**finding).clone(), &happened);
+            }
             (Task::Witness(finding, _), Result::Followed(runs, happened)) => {
                 self.runs += runs;
                 self.settle_seen((**finding).clone(), &happened);
@@ -329,8 +348,28 @@ impl Course {
         if finding.kind == Kind::Race && !self.mark_tried(&finding) {
             return;
         }
+        self.stamp(&mut finding);
+        let assignments = self.followed(schedules);
+        self.predicted.push((finding.clone(), assignments));
+        self.add(finding);
+    }
+
+    /// Takes a guess in, unless it is more than a guess already.
+    pub fn guess(&mut self, mut finding: Finding, schedules: &[PathBuf]) {
+        if self.known(&finding).is_some() {
+            return;
+        }
+        self.stamp(&mut finding);
+        let assignments = self.followed(schedules);
+        self.guessed.push((finding, assignments));
+    }
+
+    fn stamp(&self, finding: &mut Finding) {
         finding.first_run = self.runs;
         finding.trace = Some(self.settings.trace.display().to_string());
+    }
+
+    fn followed(&self, schedules: &[PathBuf]) -> Vec<Assignment> {
         let follow = |file: &PathBuf| {
             let file = file.display().to_string();
             let plan = Plan::Follow {
@@ -339,9 +378,32 @@ impl Course {
             };
             self.assignment("none", plan)
         };
-        let assignments = schedules.iter().map(follow).collect();
-        self.predicted.push((finding.clone(), assignments));
+        schedules.iter().map(follow).collect()
+    }
+
+    /// Nobody knows whether a region was meant to be atomic, unless it does harm that it
+    /// is not.
+    fn settle_guess(&mut self, mut finding: Finding, happened: &[(Plan, Execution)]) {
+        let harm = happened.iter().find_map(|(plan, execution)| {
+            let harm = self.usual.judge_closely(execution)?;
+            Some((plan, harm))
+        });
+        let Some((plan, harm)) = harm else {
+            return;
+        };
+        if self.is_explained(&harm) {
+            return;
+        }
+        finding.status = Status::Confirmed;
+        finding.schedule = Some(plan.to_string());
+        let harm = Harm {
+            run: self.runs,
+            schedule: finding.schedule.clone(),
+            ..harm
+        };
+        confirm::blame(std::slice::from_mut(&mut finding), vec![harm]);
         self.add(finding);
+        self.forget_explained();
     }
 
     /// How something that was seen may be seen again: as it was, or by chance.
@@ -615,7 +677,11 @@ impl Course {
 
     /// How many suspects are not settled.
     pub fn open(&self) -> usize {
-        self.open.len() + self.repeats.len() + self.seen.len() + self.predicted.len()
+        self.open.len()
+            + self.repeats.len()
+            + self.seen.len()
+            + self.predicted.len()
+            + self.guessed.len()
     }
 
     /// How many exploring executions there were, in earlier hunts as well.

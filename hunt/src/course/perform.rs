@@ -70,7 +70,7 @@ pub fn perform(program: &mut dyn Executor, task: &Task) -> std::result::Result<R
             confirm::confirm(program, suspect, &mut |_| {}).map(Result::Tried)
         }
         Task::Witness(finding, assignments) => witness(program, finding, assignments),
-        Task::Follow(_, assignments) => follow(program, assignments),
+        Task::Follow(_, assignments) | Task::Guess(_, assignments) => follow(program, assignments),
     };
     match result {
         Err(Error::Stopped) => Ok(Result::Dropped),
