@@ -278,7 +278,7 @@ pub(crate) struct Hunt {
     #[arg(long, conflicts_with = "client")]
     pub(crate) each_test: bool,
 
-    /// Most seconds for one execution
+    /// Most seconds for one execution, which has a quarter of the budget at most
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
 

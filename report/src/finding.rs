@@ -39,8 +39,20 @@ pub struct Report {
     /// The tests that were hunted in, each alone; none if the program was run as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<Tested>,
+    /// When something was confirmed first; absent where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_confirmed: Option<Moment>,
     /// What was found, most important first.
     pub findings: Vec<Finding>,
+}
+
+/// A moment of a hunt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// After so many executions.
+    pub run: u64,
+    /// After so much time.
+    pub milliseconds: u64,
 }
 
 /// What goes on around an execution, as the command line has it.
@@ -92,6 +104,7 @@ impl Default for Report {
             build: None,
             surroundings: None,
             tests: Vec::new(),
+            first_confirmed: None,
             findings: Vec::new(),
         }
     }

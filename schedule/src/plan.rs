@@ -590,7 +590,7 @@ mod tests {
         for (text, message) in [
             (
                 "randm:seed=1",
-                "no strategy is called \"randm\"; there are free, sequential, random, pct, \
+                "no strategy is called \"randm\"; there are free, sequential, random, restless, pct, \
                  contest, racefuzzer, drfinder, collect, replay, follow",
             ),
             ("free:seed=1", "free has no setting `seed`; it has none"),

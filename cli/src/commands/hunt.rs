@@ -12,7 +12,7 @@ use racehound_hunt::course::{self, Course, Earlier, Phase, Settings, Task};
 use racehound_hunt::program::Stop;
 use racehound_hunt::{Ending, Program, crew, findings, harm, suite};
 use racehound_predict::Options;
-use racehound_report::finding::{Finding, Kind, Report, Status, Test, Tested};
+use racehound_report::finding::{Finding, Kind, Moment, Report, Status, Test, Tested};
 use racehound_report::story::{self, Sources};
 use racehound_store::Store;
 use racehound_trace::Trace;
@@ -192,7 +192,7 @@ impl<'a> Hunting<'a> {
         let number = self.report.tests.len();
         Ok(Settings {
             seed: self.args.seed,
-            limit: Duration::from_secs(self.args.timeout),
+            limit: Duration::from_secs(self.args.timeout).min(self.args.budget / LONGEST_PART),
             attempts: ATTEMPTS,
             explorers: EXPLORERS.max(self.jobs() as u64),
             patience: PATIENCE,
@@ -347,6 +347,12 @@ impl<'a> Hunting<'a> {
             self.store.note(&self.record, &mut self.report, false)?;
         }
         let confirmed = count(&self.report.findings, Status::Confirmed);
+        if confirmed > 0 && self.report.first_confirmed.is_none() {
+            self.report.first_confirmed = Some(Moment {
+                run: self.report.runs,
+                milliseconds: self.begun.elapsed().as_millis() as u64,
+            });
+        }
         self.display.found(course.open() + waiting, confirmed);
         Ok(())
     }
@@ -425,6 +431,8 @@ impl<'a> Hunting<'a> {
 
 /// Longer traces are not predicted from, in bytes.
 const LARGEST_TRACE: u64 = 64 << 20;
+/// What part of the budget one execution may take; else nothing comes of the others.
+const LONGEST_PART: u32 = 4;
 /// Guesses that are followed.
 const MOST_GUESSES: usize = 16;
 /// Attempts to make a suspected pair meet.

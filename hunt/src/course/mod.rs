@@ -4,7 +4,7 @@
 //! brought, and what they bring is looked at in their order, however many of them
 //! ran side by side. So a seed repeats a hunt, as far as its budget lets it.
 //!
-//! 1. *Observe and suspect*: free executions, under FastTrack for what happens and
+//! 1. *Observe and suspect*: an execution of the program as it is, then more, under FastTrack for what happens and
 //!    under AccuLock and Hybrid for what could. What earlier hunts have found is
 //!    tried again.
 //! 2. *Confirm*: each suspect by RaceFuzzer (see [`confirm`](crate::confirm)), what
@@ -27,7 +27,7 @@ use racehound_report::finding::{Explanation, Finding, Harm, Kind, Location, Stat
 use racehound_schedule::{Collecting, Places, Plan};
 
 use crate::confirm::{self, Outcome, Suspect};
-use crate::execution::{Assignment, Execution};
+use crate::execution::{Assignment, Ending, Execution};
 use crate::findings;
 use crate::harm::{self, Usual};
 use crate::{places, witness};
@@ -132,6 +132,7 @@ pub struct Course {
     /// How often failures had a chance to happen again.
     failures: BTreeMap<(String, Option<String>, Vec<String>), u32>,
     earlier: Vec<Earlier>,
+    has_begun: bool,
     has_observed: bool,
     explored: u64,
     idle: u32,
@@ -154,6 +155,7 @@ impl Course {
             guessed: Vec::new(),
             failures: BTreeMap::new(),
             earlier,
+            has_begun: false,
             has_observed: false,
             explored,
             idle: 0,
@@ -163,6 +165,11 @@ impl Course {
 
     /// What comes next; nothing if the hunt is over.
     pub fn round(&mut self) -> Option<(Phase, Vec<Task>)> {
+        if !self.has_begun {
+            self.has_begun = true;
+            let alone = self.assignment("none", Plan::Free);
+            return Some((Phase::Observing, vec![Task::Usual(alone)]));
+        }
         if !self.has_observed {
             self.has_observed = true;
             return Some((Phase::Observing, self.observe()));
@@ -216,16 +223,13 @@ impl Course {
         }
     }
 
-    fn observe(&self) -> Vec<Task> {
-        let free = |detector: &str| self.assignment(detector, Plan::Free);
-        let mut tasks = vec![Task::Usual(free("none")); 3];
-        for detector in ["fasttrack", "fasttrack", "acculock", "hybrid"] {
-            tasks.push(Task::Explore(free(detector)));
-        }
-        tasks.push(Task::Explore(Assignment {
-            record: Some(self.settings.trace.clone()),
-            ..free("none")
-        }));
+    /// Free executions; none if the program does not come to an end by itself, for
+    /// under control it may be seen why.
+    fn observe(&mut self) -> Vec<Task> {
+        let mut tasks = match self.usual.knows(Ending::Limit) {
+            true => self.explore(),
+            false => self.free(),
+        };
         for Earlier { finding, .. } in &self.earlier {
             let plan = finding.schedule.as_ref().and_then(|text| text.parse().ok());
             if let Some(plan) = plan {
@@ -233,6 +237,19 @@ impl Course {
                 tasks.push(Task::Repeat(Box::new(finding.clone()), again));
             }
         }
+        tasks
+    }
+
+    fn free(&self) -> Vec<Task> {
+        let free = |detector: &str| self.assignment(detector, Plan::Free);
+        let mut tasks = vec![Task::Usual(free("none")); 2];
+        for detector in ["fasttrack", "fasttrack", "acculock", "hybrid"] {
+            tasks.push(Task::Explore(free(detector)));
+        }
+        tasks.push(Task::Explore(Assignment {
+            record: Some(self.settings.trace.clone()),
+            ..free("none")
+        }));
         tasks
     }
 

@@ -3,7 +3,7 @@
 use racehound_report::finding::Access;
 
 use super::*;
-use crate::execution::{Ending, Text};
+use crate::execution::Text;
 
 fn settings() -> Settings {
     Settings {
@@ -77,12 +77,46 @@ fn hunted(mut act: impl FnMut(&Task) -> Result) -> (Course, Vec<Phase>) {
     (course, phases)
 }
 
+/// The rounds in which the program is observed.
+fn observe(course: &mut Course, mut act: impl FnMut(&Task) -> Result) {
+    for _ in 0..2 {
+        let (phase, tasks) = course.round().unwrap();
+        assert_eq!(phase, Phase::Observing);
+        for task in &tasks {
+            let result = act(task);
+            course.learn(task, result);
+        }
+    }
+}
+
+#[test]
+fn what_does_not_end_by_itself_is_looked_at_under_control() {
+    let mut free = 0;
+    hunted(|task| match task {
+        Task::Usual(_) => {
+            free += 1;
+            executed(Ending::Limit, Vec::new())
+        }
+        Task::Explore(assignment) => {
+            assert_ne!(assignment.schedule, Plan::Free);
+            executed(Ending::Limit, Vec::new())
+        }
+        _ => well(),
+    });
+    assert_eq!(free, 1);
+}
+
 #[test]
 fn a_hunt_ends_when_nothing_turns_up() {
     let (course, phases) = hunted(|_| well());
     assert_eq!(
         phases,
-        [Phase::Observing, Phase::Exploring, Phase::Exploring]
+        [
+            Phase::Observing,
+            Phase::Observing,
+            Phase::Exploring,
+            Phase::Exploring
+        ]
     );
     assert!(course.findings().is_empty());
     assert_eq!(course.runs(), 3 + 5 + 2 * 4);
@@ -107,7 +141,7 @@ fn each_suspect_is_tried_once_and_what_is_new_keeps_the_hunt_going() {
     assert_eq!(statuses, [Status::Confirmed; 2]);
     use Phase::{Confirming, Exploring, Observing};
     let expected = [
-        Observing, Confirming, Exploring, Confirming, Exploring, Exploring,
+        Observing, Observing, Confirming, Exploring, Confirming, Exploring, Exploring,
     ];
     assert_eq!(phases, expected);
 }
@@ -231,10 +265,7 @@ fn a_failure_that_a_race_explains_is_not_told_twice() {
 fn a_prediction_is_followed_and_goes_to_racefuzzer_if_that_fails() {
     for happens in [true, false] {
         let mut course = Course::new(settings(), Vec::new(), 0);
-        let (_, tasks) = course.round().unwrap();
-        for task in &tasks {
-            course.learn(task, well());
-        }
+        observe(&mut course, |_| well());
         let lost_update = Finding {
             kind: Kind::Atomicity,
             ..race([1, 1], Status::Predicted)
@@ -292,17 +323,13 @@ fn what_was_found_before_is_tried_again() {
             is_of_this_build,
         };
         let mut course = Course::new(settings(), vec![earlier], 0);
-        let (_, tasks) = course.round().unwrap();
-        for task in &tasks {
-            let result = match (task, result) {
-                (Task::Repeat(finding, _), Some(true)) => {
-                    executed(Ending::Code(0), vec![(**finding).clone()])
-                }
-                (Task::Repeat(..), None) => Result::Dropped,
-                _ => well(),
-            };
-            course.learn(task, result);
-        }
+        observe(&mut course, |task| match (task, result) {
+            (Task::Repeat(finding, _), Some(true)) => {
+                executed(Ending::Code(0), vec![(**finding).clone()])
+            }
+            (Task::Repeat(..), None) => Result::Dropped,
+            _ => well(),
+        });
         assert_eq!(course.findings().first().map(|f| f.status), status);
     }
 }
@@ -310,10 +337,7 @@ fn what_was_found_before_is_tried_again() {
 #[test]
 fn where_there_is_one_thread_nothing_is_explored() {
     let mut course = Course::new(settings(), Vec::new(), 0);
-    let (_, tasks) = course.round().unwrap();
-    for task in &tasks {
-        course.learn(task, well());
-    }
+    observe(&mut course, |_| well());
     course.has_one_thread();
     assert!(course.round().is_none());
 }
