@@ -8,6 +8,8 @@ mod hidden;
 mod live;
 mod offline;
 mod predict;
+mod races;
+mod sampling;
 
 use std::process::ExitCode;
 
@@ -27,6 +29,7 @@ enum Command {
     Live(live::Live),
     Hidden(hidden::Hidden),
     Control(control::Control),
+    Sampling(sampling::Sampling),
     #[command(hide = true)]
     PeakMemory(offline::PeakMemory),
     #[command(hide = true)]
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Control(args) => control::run(&args).map_or_else(|e| failed(&e), done),
         Command::Live(args) => live::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Hidden(args) => hidden::run(&args).unwrap_or_else(|e| failed(&e)),
+        Command::Sampling(args) => sampling::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Spend(args) => live::spend(&args).map_or_else(|e| failed(&e), done),
         Command::Link(args) => live::link(args),
     }

@@ -32,7 +32,7 @@ use limits::Limit;
 use program::Program;
 use racehound_report::table::counted;
 use serde_json::json;
-pub(crate) use spend::{Spend, spend};
+pub(crate) use spend::{Spend, run as spend_on, spend};
 use trial::Trial;
 use way::Way;
 use workshop::Workshop;
