@@ -38,10 +38,9 @@ impl Campaign {
             for (tool, executions) in Tool::ALL.into_iter().zip(&mut campaign.executions) {
                 executions.push(subject.execute(tool, case)?);
             }
-            let (pairs, summaries) = subject.pairs()?;
-            ever.extend(pairs);
-            let frequent = summaries.iter().map(|summary| summary.frequent).sum();
-            campaign.pairs.push((ever.len(), frequent));
+            let seen = subject.pairs()?;
+            ever.extend(seen.pairs);
+            campaign.pairs.push((ever.len(), seen.frequent));
         }
         Ok(campaign)
     }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use racehound_sample::{Pair, Summary};
+use racehound_sample::Pair;
 use racehound_store::pairs::Pairs;
 
 use super::Error;
@@ -160,15 +160,25 @@ impl Subject {
         })
     }
 
-    /// The pairs in the store, and the histories in figures.
-    pub(super) fn pairs(&self) -> io::Result<(Vec<(usize, Pair)>, Vec<Summary>)> {
-        let (mut pairs, mut summaries) = (Vec::new(), Vec::new());
+    /// The pairs in the store.
+    pub(super) fn pairs(&self) -> io::Result<Seen> {
+        let mut seen = Seen::default();
         for (program, file) in Pairs::all(&self.store())?.iter().enumerate() {
             file.read(|history| {
-                summaries.push(history.summary(2));
-                pairs.extend(history.pairs().map(|(pair, _)| (program, pair)));
+                seen.frequent += history.summary(2).frequent;
+                seen.pairs
+                    .extend(history.pairs().map(|(pair, _)| (program, pair)));
             })?;
         }
-        Ok((pairs, summaries))
+        Ok(seen)
     }
+}
+
+/// Pairs of functions.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Each with the program that it is of.
+    pub(super) pairs: Vec<(usize, Pair)>,
+    /// How many of them met in the last two executions.
+    pub(super) frequent: usize,
 }
