@@ -13,6 +13,9 @@
 
 #define MOST_THREADS 64
 
+/* A function that stays one, as if it were in a source of its own. */
+#define FUNCTION static __attribute__((noinline))
+
 static long percent = 100;
 static int threads;
 

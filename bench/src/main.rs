@@ -9,6 +9,8 @@ mod hidden;
 mod live;
 mod offline;
 mod predict;
+mod races;
+mod sampling;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,7 @@ enum Command {
     Hidden(hidden::Hidden),
     Control(control::Control),
     Gallery(gallery::Gallery),
+    Sampling(sampling::Sampling),
     #[command(hide = true)]
     PeakMemory(offline::PeakMemory),
     #[command(hide = true)]
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Live(args) => live::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Gallery(args) => gallery::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Hidden(args) => hidden::run(&args).unwrap_or_else(|e| failed(&e)),
+        Command::Sampling(args) => sampling::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Spend(args) => live::spend(&args).map_or_else(|e| failed(&e), done),
         Command::Link(args) => live::link(args),
     }

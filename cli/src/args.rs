@@ -34,12 +34,37 @@ pub(crate) enum Command {
     Model(ModelCommand),
     Run(Run),
     Replay(Replay),
+    Completions(Completions),
+    #[command(name = "man")]
+    Manual(Manual),
     /// Compile and link C as the C compiler does, ready for Racehound
     #[command(name = "cc", long_about = DROP_IN)]
     Cc(Compile),
     /// Compile and link C++ as the C++ compiler does, ready for Racehound
     #[command(name = "c++", alias = "cxx", long_about = DROP_IN)]
     Cxx(Compile),
+}
+
+/// Print what makes a shell complete command lines of racehound
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound completions bash > ~/.local/share/bash-completion/completions/racehound
+  racehound completions zsh > ~/.zfunc/_racehound
+  racehound completions fish > ~/.config/fish/completions/racehound.fish")]
+pub(crate) struct Completions {
+    /// Which shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the manual page
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound man | man -l -
+  racehound man --dir ~/.local/share/man/man1")]
+pub(crate) struct Manual {
+    /// Write a page for racehound and one for each of its commands to a directory instead
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 /// Run a program once under a detector

@@ -61,6 +61,8 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Manual(args) => commands::manual::run(&args),
         Command::Cc(args) => return driver::main(Language::C, args.arguments),
         Command::Cxx(args) => return driver::main(Language::Cxx, args.arguments),
     };

@@ -10,54 +10,74 @@
 //! last ones: the [`Past`] knows (§4.4).
 //!
 //! # As we read Algorithm 2
-//! - Line 23 takes the decision back that another pair asked for; meant is that no
-//!   pair asked: a call is sampled if any of its pairs wants it.
+//! - Line 23 takes a decision back that another pair asked for: as printed, the last
+//!   thread of the loop decides. Here a pair that has not met before always gets its
+//!   way, and among known ones the one decides that has met least. So of the calls in
+//!   known company the stated share is sampled, however many threads there are; if
+//!   any known pair could ask for a call, each further thread would add its share.
+//! - For the same reason a known pair that decides makes one partner look (line 21),
+//!   not everybody, and what a thread looks at for the sake of others counts as a
+//!   burst of its own.
 //! - Lines 29 to 31 add a pair when its function ends; here it counts from the
 //!   moment it meets. The first calls of a pair are a burst, so nothing is lost.
 //! - Several threads in the same function are one pair, and count once for each
 //!   call: the rate is one of calls.
 //! - A pair has no order. Who entered first does not matter for a race.
 //!
+//! - Who is made to look looks in its current call (line 21) and in as many further
+//!   ones as the burst has: so both sides have their burst at the same time.
+//!
 //! # Looking away
-//! To know its company a thread has to read what others have written, which costs
-//! more than everything else here. While nothing is in a burst and the company stays
-//! as it is, the next calls need not be asked about: [`Decision::rest`], at most
-//! [`STRIDE`] at a time. A front end has to come back earlier when a thread enters a
-//! function that it was never in before.
+//! To know its company a thread has to read what others write all the time, which
+//! costs more than everything else here. So it does not before each call: when a burst
+//! begins, it decides about all of it; and then about some calls at a time
+//! ([`Decision::rest`]), at most [`STRIDE`]. These count for the company in which the
+//! thread asks next. A front end has to ask earlier when a thread enters a function
+//! that it was never in before.
 
 use rustc_hash::FxHashMap;
 
-use crate::{Decision, Function, Pair, Past, Rate, Sampler};
+use crate::{Decision, Function, Pair, Past, Rate, Sampler, Since};
 
 /// Calls that are not asked about, at most: two functions that were both busy
 /// elsewhere and meet now are noticed after that many calls at the latest.
-pub const STRIDE: u32 = 15;
+pub const STRIDE: u32 = 29;
 
 /// The first calls of a pair in a thread are noted one by one: a program may make no
 /// more.
 const NOTED_ONE_BY_ONE: u32 = 10;
+
+/// Pairs that are found at once; a power of two.
+const RECENT: usize = 256;
 
 /// AtexRace for one thread.
 #[derive(Debug)]
 pub struct AtexRace<P> {
     rate: Rate,
     past: P,
-    pairs: FxHashMap<Pair, Meetings>,
-    /// The pairs of the current call, and whether they want it sampled.
-    present: Vec<(Pair, bool)>,
-    /// The pairs that a function rests beside.
-    resting: FxHashMap<Function, Vec<Pair>>,
+    meetings: Vec<Meetings>,
+    by_pair: FxHashMap<Pair, usize>,
+    /// Which meetings those of two functions are, as far as they were asked for lately.
+    recent: Box<[(Function, Function, usize); RECENT]>,
+    /// The meetings of the current call, by position in the company.
+    present: Vec<usize>,
+    /// Calls that were looked at for the sake of others, instead of which this thread
+    /// has not had bursts of its own yet.
+    obliged: u32,
 }
 
 /// How often a pair has met.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Meetings {
-    /// Calls of this round, which may have begun in an earlier execution.
+    pair: Pair,
+    /// Calls, with those of earlier executions if they count.
     calls: u32,
     /// Calls that the past has not been told of.
     unnoted: u32,
     /// How often it has been told.
     notes: u32,
+    /// It has met in this thread, or often enough in earlier executions.
+    is_known: bool,
 }
 
 impl<P: Past> AtexRace<P> {
@@ -66,55 +86,85 @@ impl<P: Past> AtexRace<P> {
         Self {
             rate,
             past,
-            pairs: FxHashMap::default(),
+            meetings: Vec::new(),
+            by_pair: FxHashMap::default(),
+            recent: Box::new([(Function(0), Function(0), usize::MAX); RECENT]),
             present: Vec::new(),
-            resting: FxHashMap::default(),
+            obliged: 0,
         }
     }
 
-    /// A pair meets: whether that is to be looked at.
-    fn meets(&mut self, pair: Pair) -> bool {
-        let known = self.pairs.get(&pair).map(|meetings| meetings.calls);
-        let before = match known {
-            None => self.past.recall(pair),
-            known => known,
-        };
-        self.count(pair, before.unwrap_or(0), 1);
-        before.is_none_or(|calls| self.rate.takes(calls))
+    /// The meetings of two functions.
+    fn of(&mut self, function: Function, other: Function) -> usize {
+        let slot = (function.0 ^ other.0.rotate_left(7)) as usize % RECENT;
+        let (one, two, known) = self.recent[slot];
+        if (one, two) == (function, other) && known != usize::MAX {
+            return known;
+        }
+        let pair = Pair::new(function, other);
+        let index = *self.by_pair.entry(pair).or_insert_with(|| {
+            let recalled = self.past.recall(pair);
+            self.meetings.push(Meetings {
+                pair,
+                calls: recalled.unwrap_or(0),
+                unnoted: 0,
+                notes: 0,
+                is_known: recalled.is_some(),
+            });
+            self.meetings.len() - 1
+        });
+        self.recent[slot] = (function, other, index);
+        index
     }
 
-    /// It has met some more times after those `before`.
-    fn count(&mut self, pair: Pair, before: u32, more: u32) {
-        let meetings = self.pairs.entry(pair).or_default();
-        meetings.calls = (before + more) % self.rate.round();
-        meetings.unnoted += more;
+    /// A pair has met some more times.
+    fn count(&mut self, index: usize, calls: u32) {
+        let meetings = &mut self.meetings[index];
+        meetings.is_known = true;
+        meetings.calls = meetings.calls.wrapping_add(calls);
+        meetings.unnoted += calls;
         if meetings.notes < NOTED_ONE_BY_ONE || meetings.unnoted >= self.rate.round() {
-            self.past.note(pair, meetings.unnoted);
+            self.past.note(meetings.pair, meetings.unnoted);
             meetings.unnoted = 0;
             meetings.notes += 1;
         }
     }
 
-    /// How many further calls of a function none of those present wants to be asked
-    /// about.
-    fn rest(&mut self, function: Function) -> u32 {
-        let left = |pair: &Pair| self.rate.leaves(self.pairs[pair].calls);
-        let rest = self.present.iter().map(|(pair, _)| left(pair)).min();
-        let beside = self.resting.entry(function).or_default();
-        beside.clear();
-        beside.extend(self.present.iter().map(|&(pair, _)| pair));
-        rest.unwrap_or(STRIDE).min(STRIDE)
-    }
-
-    /// A function was called so many times without asking.
-    fn rested(&mut self, function: Function, calls: u32) {
-        if let Some(beside) = self.resting.get_mut(&function) {
-            let beside = std::mem::take(beside);
-            for &pair in &beside {
-                self.count(pair, self.pairs[&pair].calls, calls);
+    /// Those present that are not known, by position; the first of those that have met
+    /// least otherwise.
+    fn new_or_coldest(&self, new: &mut Vec<usize>) -> Option<usize> {
+        let mut coldest: Option<usize> = None;
+        for (position, &index) in self.present.iter().enumerate() {
+            let meetings = &self.meetings[index];
+            if !meetings.is_known {
+                new.push(position);
             }
-            self.resting.insert(function, beside);
+            if coldest.is_none_or(|coldest| meetings.calls < self.meetings[coldest].calls) {
+                coldest = Some(index);
+            }
         }
+        coldest
+    }
+}
+
+impl<P: Past> AtexRace<P> {
+    /// Decides about a call in known company, by the pair that has met least.
+    fn decide(&mut self, coldest: usize, raised: &mut Vec<usize>) -> Decision {
+        let calls = self.meetings[coldest].calls;
+        let rest = self.rate.stays(calls).min(STRIDE);
+        let mut sampled = self.rate.takes(calls);
+        if sampled && self.obliged > rest {
+            self.obliged -= rest + 1;
+            sampled = false;
+        }
+        if sampled {
+            // Another one each time, if several are in that function.
+            let all = self.present.iter().enumerate();
+            let its = all.filter(|&(_, &index)| index == coldest);
+            let its: Vec<usize> = its.map(|(position, _)| position).collect();
+            raised.push(its[(calls / self.rate.round()) as usize % its.len()]);
+        }
+        Decision { sampled, rest }
     }
 }
 
@@ -122,34 +172,37 @@ impl<P: Past> Sampler for AtexRace<P> {
     fn enter(
         &mut self,
         function: Function,
-        rested: u32,
+        since: Since,
         company: &[Function],
         raised: &mut Vec<usize>,
     ) -> Decision {
-        if rested > 0 {
-            self.rested(function, rested);
-        }
+        self.obliged = self.obliged.saturating_add(since.obliged);
         self.present.clear();
-        for (position, &other) in company.iter().enumerate() {
-            let pair = Pair::new(function, other);
-            let seen = self.present.iter().find(|(present, _)| *present == pair);
-            let wanted = match seen {
-                Some(&(_, wanted)) => wanted,
-                None => {
-                    let wanted = self.meets(pair);
-                    self.present.push((pair, wanted));
-                    wanted
-                }
-            };
-            if wanted {
-                raised.push(position);
+        for &other in company {
+            let index = self.of(function, other);
+            // Each once, but for its position.
+            if since.rested > 0 && self.meetings[index].is_known && !self.present.contains(&index) {
+                self.count(index, since.rested);
+            }
+            self.present.push(index);
+        }
+        let decision = match self.new_or_coldest(raised) {
+            None => Decision {
+                sampled: false,
+                rest: STRIDE,
+            },
+            Some(_) if !raised.is_empty() => Decision {
+                sampled: true,
+                rest: self.rate.burst().saturating_sub(1).min(STRIDE),
+            },
+            Some(coldest) => self.decide(coldest, raised),
+        };
+        for position in 0..self.present.len() {
+            let index = self.present[position];
+            if !self.present[..position].contains(&index) {
+                self.count(index, 1);
             }
         }
-        let sampled = !raised.is_empty();
-        let rest = match sampled {
-            true => 0,
-            false => self.rest(function),
-        };
-        Decision { sampled, rest }
+        decision
     }
 }

@@ -78,21 +78,29 @@ fn mix(mut n: u64) -> u64 {
 pub struct Decision {
     /// Its accesses are looked at.
     pub sampled: bool,
-    /// So many further calls of the function need not be asked about while the
-    /// company stays as it is: they are not sampled.
+    /// So many further calls of the function need not be asked about while nobody
+    /// enters a function for the first time: the same becomes of them.
     pub rest: u32,
+}
+
+/// What a thread has done since it asked last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Since {
+    /// Calls of the function that is entered now, without asking.
+    pub rested: u32,
+    /// Calls of any function that were looked at because others wanted it.
+    pub obliged: u32,
 }
 
 /// Decides for one thread.
 pub trait Sampler {
-    /// The thread enters `function` while the others are in `company`, after it has
-    /// done so `rested` times without asking. Those of the others whose accesses are
-    /// to be looked at as well, from now on until they enter another function, are
+    /// The thread enters `function` while the others are in `company`. Those of the others whose accesses are
+    /// to be looked at as well, now and in as many further calls as this one's, are
     /// added to `raised` by their position.
     fn enter(
         &mut self,
         function: Function,
-        rested: u32,
+        since: Since,
         company: &[Function],
         raised: &mut Vec<usize>,
     ) -> Decision;

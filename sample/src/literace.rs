@@ -11,7 +11,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{Decision, Function, Sampler};
+use crate::{Decision, Function, Sampler, Since};
 
 /// Calls in a burst.
 const BURST: u32 = 10;
@@ -27,12 +27,10 @@ pub struct LiteRace {
 /// How far a function has come.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// Bursts that are over, as far as it matters.
-    bursts: usize,
-    /// Calls of the current burst that are over.
+    /// Which round it is in.
+    round: usize,
+    /// Calls of that round that are over.
     calls: u32,
-    /// Calls until the next one.
-    rest: u32,
 }
 
 impl LiteRace {
@@ -58,23 +56,22 @@ impl Sampler for LiteRace {
     fn enter(
         &mut self,
         function: Function,
-        rested: u32,
+        since: Since,
         _company: &[Function],
         _raised: &mut Vec<usize>,
     ) -> Decision {
         let progress = self.functions.entry(function).or_default();
-        progress.rest = progress.rest.saturating_sub(rested);
-        let sampled = progress.rest == 0;
-        match sampled {
-            true => progress.calls += 1,
-            false => progress.rest -= 1,
+        progress.calls += since.rested;
+        while progress.calls >= self.rounds[progress.round] {
+            progress.calls -= self.rounds[progress.round];
+            progress.round = (progress.round + 1).min(self.rounds.len() - 1);
         }
-        if progress.calls == BURST {
-            progress.rest = self.rounds[progress.bursts] - BURST;
-            progress.calls = 0;
-            progress.bursts = (progress.bursts + 1).min(self.rounds.len() - 1);
-        }
-        let rest = progress.rest;
+        progress.calls += 1;
+        let sampled = progress.calls <= BURST;
+        let rest = match sampled {
+            true => BURST - progress.calls,
+            false => self.rounds[progress.round] - progress.calls,
+        };
         Decision { sampled, rest }
     }
 

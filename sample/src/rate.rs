@@ -24,18 +24,23 @@ impl Rate {
         calls_before % self.of < self.take
     }
 
-    /// How many calls from there on are in none.
-    pub fn leaves(self, calls_before: u32) -> u32 {
-        match self.takes(calls_before) {
-            true => 0,
-            false if self.take == 0 => self.of,
-            false => self.of - calls_before % self.of,
+    /// How many calls after that one have the same fate, until a burst begins or ends.
+    pub fn stays(self, calls_before: u32) -> u32 {
+        let at = calls_before % self.of;
+        match at < self.take {
+            true => self.take - at - 1,
+            false => self.of - at - 1,
         }
     }
 
     /// How many calls there are for each that is taken, if one is.
     pub fn one_in(self) -> Option<u32> {
         (self.take == 1).then_some(self.of)
+    }
+
+    /// Calls in a burst.
+    pub fn burst(self) -> u32 {
+        self.take
     }
 
     /// Calls in a round.

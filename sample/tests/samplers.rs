@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use racehound_sample::{AtexRace, Decision, Function, LiteRace, Pair, Past, Rate, Sampler};
+use racehound_sample::{AtexRace, Decision, Function, LiteRace, Pair, Past, Rate, Sampler, Since};
 
 /// What earlier executions know, and what this one notes.
 #[derive(Default)]
@@ -26,12 +26,14 @@ impl Past for &Notes {
 fn ask(
     sampler: &mut impl Sampler,
     function: u64,
-    rested: u32,
+    since: (u32, u32),
     company: &[u64],
 ) -> (Decision, Vec<usize>) {
     let company: Vec<Function> = company.iter().map(|&other| Function(other)).collect();
     let mut raised = Vec::new();
-    let decision = sampler.enter(Function(function), rested, &company, &mut raised);
+    let (rested, obliged) = since;
+    let since = Since { rested, obliged };
+    let decision = sampler.enter(Function(function), since, &company, &mut raised);
     (decision, raised)
 }
 
@@ -40,10 +42,10 @@ fn sampled(sampler: &mut impl Sampler, function: u64, company: &[u64], calls: u3
     let mut sampled = Vec::new();
     let mut rested = 0;
     while sampled.len() < calls as usize {
-        let (decision, _) = ask(sampler, function, rested, company);
+        let (decision, _) = ask(sampler, function, (rested, 0), company);
         sampled.push(decision.sampled);
         rested = decision.rest.min(calls - sampled.len() as u32);
-        sampled.extend(std::iter::repeat_n(false, rested as usize));
+        sampled.extend(std::iter::repeat_n(decision.sampled, rested as usize));
     }
     sampled
 }
@@ -68,10 +70,10 @@ fn literace_cares_for_nobody_else() {
     for company in 10..2010 {
         // Somebody new each time, other functions in between, and asking although one
         // need not.
-        let (decision, raised) = ask(&mut sampler, 1, 0, &[company]);
+        let (decision, raised) = ask(&mut sampler, 1, (0, 0), &[company]);
         assert_eq!(raised, Vec::<usize>::new());
         accompanied.push(decision.sampled);
-        ask(&mut sampler, company, 0, &[1]);
+        ask(&mut sampler, company, (0, 0), &[1]);
     }
     assert_eq!(accompanied, alone);
 }
@@ -124,16 +126,22 @@ struct Call {
     company: Vec<u64>,
     /// Whether it rests as long as it may, at most.
     rests: u32,
+    /// Calls before it that others wanted looked at.
+    obliged: u32,
 }
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
-    let call = (0..6u64, prop::collection::vec(0..6u64, 0..5), 0..20u32).prop_map(
-        |(function, company, rests)| Call {
-            function,
-            company,
-            rests,
-        },
-    );
+    let company = prop::collection::vec(0..6u64, 0..5);
+    let obliged = prop_oneof![3 => Just(0), 1 => 0..30u32];
+    let call =
+        (0..6u64, company, 0..20u32, obliged).prop_map(|(function, company, rests, obliged)| {
+            Call {
+                function,
+                company,
+                rests,
+                obliged,
+            }
+        });
     prop::collection::vec(call, 0..600)
 }
 
@@ -154,30 +162,54 @@ proptest! {
         let mut counters: BTreeMap<Pair, u32> = past.frequent.clone();
         let mut met_here = BTreeSet::new();
         let mut sampler = AtexRace::new(rate, &past);
-        let mut resting: BTreeMap<u64, (u32, BTreeSet<Pair>)> = BTreeMap::new();
+        let mut resting: BTreeMap<u64, u32> = BTreeMap::new();
+        let mut obliged = 0;
         for call in calls {
-            // What was not asked about counts when somebody asks.
-            let (rested, beside) = resting.remove(&call.function).unwrap_or_default();
-            for pair in beside {
-                *counters.get_mut(&pair).unwrap() += rested;
-            }
-            let (decision, raised) = ask(&mut sampler, call.function, rested, &call.company);
+            let rested = resting.remove(&call.function).unwrap_or(0);
+            let (decision, raised) = ask(&mut sampler, call.function, (rested, call.obliged), &call.company);
             let pair = |other| Pair::new(Function(call.function), Function(other));
             let present: BTreeSet<Pair> = call.company.iter().map(|&other| pair(other)).collect();
-            let wants = |pair: &Pair| counters.get(pair).is_none_or(|&met| rate.takes(met));
-            let wanted: BTreeSet<Pair> = present.iter().copied().filter(wants).collect();
-            prop_assert_eq!(decision.sampled, !wanted.is_empty());
-            let expected: Vec<usize> = (0..call.company.len())
-                .filter(|&i| wanted.contains(&pair(call.company[i])))
+            // What was not asked about counts when somebody asks, for what is known.
+            for pair in &present {
+                if let Some(counter) = counters.get_mut(pair) {
+                    *counter += rested;
+                }
+            }
+            let is_new = |pair: &&Pair| !counters.contains_key(pair);
+            let new: BTreeSet<Pair> = present.iter().filter(is_new).copied().collect();
+            let met_least = call.company.iter().map(|&other| pair(other));
+            let met_least = met_least.min_by_key(|pair| counters.get(pair).copied().unwrap_or(0));
+            obliged += call.obliged;
+            let burst = met_least.filter(|pair| new.is_empty() && rate.takes(counters[pair]));
+            // What was done for others is not done again.
+            let left = burst.map_or(0, |pair| (0..).take_while(|i| rate.takes(counters[&pair] + i)).count());
+            let spent = burst.is_some() && obliged >= left as u32;
+            if spent {
+                obliged -= left as u32;
+            }
+            let wanted: Vec<usize> = (0..call.company.len())
+                .filter(|&i| {
+                    let pair = pair(call.company[i]);
+                    new.contains(&pair) || burst == Some(pair) && !spent
+                })
                 .collect();
-            prop_assert_eq!(raised, expected);
-            // Whoever rests would not have been sampled meanwhile.
+            prop_assert_eq!(decision.sampled, !wanted.is_empty());
+            match burst {
+                // One of them.
+                Some(_) if !spent => prop_assert!(raised.len() == 1 && wanted.contains(&raised[0])),
+                _ => prop_assert_eq!(raised, wanted),
+            }
             for pair in &present {
                 let counter = counters.entry(*pair).or_insert(0);
                 *counter += 1;
-                prop_assert!((0..decision.rest).all(|i| !rate.takes(*counter + i)));
             }
-            resting.insert(call.function, (call.rests.min(decision.rest), present.clone()));
+            // The same becomes of those that are not asked about.
+            let least = present.iter().map(|pair| counters[pair]).min();
+            if let Some(least) = least {
+                let fate = decision.sampled || spent;
+                prop_assert!((0..decision.rest).all(|i| rate.takes(least + i) == fate));
+            }
+            resting.insert(call.function, call.rests.min(decision.rest));
             met_here.extend(present);
         }
         let noted: BTreeSet<Pair> = past.noted.borrow().keys().copied().collect();
@@ -191,7 +223,7 @@ proptest! {
         let mut sampler = AtexRace::new(Rate::new(0, 100).unwrap(), &past);
         let mut met = BTreeSet::new();
         for call in calls {
-            let (decision, raised) = ask(&mut sampler, call.function, 0, &call.company);
+            let (decision, raised) = ask(&mut sampler, call.function, (0, call.obliged), &call.company);
             for (i, &other) in call.company.iter().enumerate() {
                 let pair = Pair::new(Function(other), Function(call.function));
                 let first = !met.contains(&pair);

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::{fs, io};
 
-use super::technique::{Race, Subject, Technique};
+use super::technique::{Subject, Technique};
+use crate::races::Race;
 
 /// Runs that only collect: one would do, but for its time.
 const COLLECTING: usize = 3;

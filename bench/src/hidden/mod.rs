@@ -20,7 +20,9 @@ use clap::Args;
 use generator::{Family, Shape};
 use racehound_report::table::counted;
 use tables::Row;
-use technique::{Race, Subject, Technique};
+use technique::{Subject, Technique};
+
+use crate::races::Race;
 
 /// Hidden races: DrFinder against FastTrack alone, ConTest and PCT
 #[derive(Args)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use racehound_report::table::Table;
 
 use super::campaign::Campaign;
-use super::technique::Race;
+use crate::races::Race;
 
 /// A program's row in Table 3.
 pub(super) struct Row {

@@ -8,14 +8,12 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use racehound_report::finding::{Finding, Kind};
 use racehound_schedule::{Collecting, ConTest, Plan};
+
+use crate::races::{self, Race};
 
 /// A program that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A race, by what its two accesses are called: file and line.
-pub(super) type Race = (String, String);
 
 /// Who schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +120,7 @@ impl Subject {
             .split_once("thrashing rate ")
             .and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
         Ok(Shown {
-            races: races(&fs::read_to_string(&findings)?),
+            races: races::distinct(&fs::read_to_string(&findings)?),
             seconds,
             suspensions: number("suspensions").unwrap_or(0),
             thrashing: rate.unwrap_or(0.0) / 100.0,
@@ -157,23 +155,4 @@ impl Subject {
             thread::sleep(Duration::from_micros(200));
         }
     }
-}
-
-/// The races in what the runtime has noted, each once.
-fn races(noted: &str) -> BTreeSet<Race> {
-    let findings = noted
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Finding>(line).ok());
-    findings
-        .filter(|finding| finding.kind == Kind::Race)
-        .filter_map(|finding| {
-            let place = |index: usize| {
-                let access = finding.accesses.get(index)?;
-                let file = access.file.as_deref()?.rsplit('/').next()?;
-                Some(format!("{file}:{}", access.line?))
-            };
-            let (a, b) = (place(0)?, place(1)?);
-            Some((a.clone().min(b.clone()), a.max(b)))
-        })
-        .collect()
 }

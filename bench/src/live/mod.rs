@@ -33,7 +33,7 @@ pub(crate) use program::Language;
 use program::Program;
 use racehound_report::table::counted;
 use serde_json::json;
-pub(crate) use spend::{Spend, spend};
+pub(crate) use spend::{Spend, run as spend_on, spend};
 pub(crate) use toolchain::Compiler;
 use trial::Trial;
 use way::Way;

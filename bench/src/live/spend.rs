@@ -26,19 +26,19 @@ pub(crate) struct Spend {
 
 /// A program's run.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Run {
+pub(crate) struct Run {
     /// In seconds, in and outside of the kernel.
-    pub(super) cpu: f64,
+    pub(crate) cpu: f64,
     /// In KiB.
-    pub(super) peak: u64,
+    pub(crate) peak: u64,
     /// How it ended, unless well.
-    pub(super) failure: Option<String>,
-    pub(super) output: String,
-    pub(super) complaints: String,
+    pub(crate) failure: Option<String>,
+    pub(crate) output: String,
+    pub(crate) complaints: String,
 }
 
 /// Runs a command from a small process.
-pub(super) fn run(command: &[OsString], variables: &[(&str, OsString)]) -> io::Result<Run> {
+pub(crate) fn run(command: &[OsString], variables: &[(&str, OsString)]) -> io::Result<Run> {
     let mut small = Command::new(env::current_exe()?);
     small.arg("spend").arg("--").args(command);
     // The user's own settings are not what is measured.

@@ -419,6 +419,10 @@ impl Course {
             ..harm
         };
         confirm::blame(std::slice::from_mut(&mut finding), vec![harm]);
+        finding.reasons.push(Explanation {
+            by: "guess".to_owned(),
+            because: "nobody says that the region is atomic; what comes of it says so".to_owned(),
+        });
         self.add(finding);
         self.forget_explained();
     }

@@ -6,9 +6,9 @@
 //! earlier generation is made again when the function is called or returned to,
 //! because there may be new company.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use racehound_sample::{Function, Sampler};
+use racehound_sample::{Decision, Function, Sampler, Since};
 use rustc_hash::FxHashMap;
 
 use super::functions::{self, Number};
@@ -65,7 +65,7 @@ impl CallWord {
 /// Functions that a thread finds at once; a power of two.
 const RECENT: usize = 1024;
 
-/// A function whose next calls need not be asked about.
+/// A function about whose next calls it is decided.
 #[derive(Clone, Copy, Default)]
 struct Resting {
     place: usize,
@@ -88,6 +88,11 @@ pub(crate) struct Calls {
     resting: Box<[Resting; RECENT]>,
     sampler: Box<dyn Sampler>,
     presence: Option<&'static Presence>,
+    /// Calls that were looked at for the sake of others since somebody asked.
+    obliged: u32,
+    /// Calls so far, as far as somebody has asked, and how many of them were looked at.
+    made: u64,
+    looked_at: u64,
     /// Functions that the thread was ever in.
     known: FxHashMap<usize, Known>,
     // Of the current decision, kept for their memory.
@@ -103,6 +108,9 @@ impl Calls {
             resting: Box::new([Resting::default(); RECENT]),
             sampler: super::sampler(),
             presence: Presence::take(),
+            obliged: 0,
+            made: 0,
+            looked_at: 0,
             known: FxHashMap::default(),
             company: Vec::new(),
             companions: Vec::new(),
@@ -127,35 +135,51 @@ impl Calls {
     /// Decides about a call of the function at a place.
     #[inline(never)]
     fn entered(&mut self, place: usize) -> CallWord {
+        let before = std::mem::take(&mut self.resting[slot(place)]);
+        let rested = u64::from(before.of - before.left);
+        self.made += rested;
+        if before.word.is_sampled() {
+            self.looked_at += rested;
+        }
+        let (number, is_new, rested) = match before.place == place {
+            true => (before.word.function(), false, before.of - before.left),
+            false => self.look_up(place, &before),
+        };
+        let (word, decision) = self.decide(number, is_new, rested);
+        self.resting[slot(place)] = Resting {
+            place,
+            word: word.with_sampled(decision.sampled),
+            left: decision.rest,
+            of: decision.rest,
+        };
+        word
+    }
+
+    /// Finds a function that is not at hand: which it is, whether the thread is in it for
+    /// the first time, and calls that nobody has asked about. What `before` knows, in
+    /// whose place it will be, is kept.
+    fn look_up(&mut self, place: usize, before: &Resting) -> (Number, bool, u32) {
+        if let Some(evicted) = self.known.get_mut(&before.place) {
+            evicted.rested += before.of - before.left;
+        }
         let is_new = !self.known.contains_key(&place);
         let known = self.known.entry(place).or_insert_with(|| Known {
             number: functions::at(place),
             rested: 0,
         });
-        let number = known.number;
-        let mut rested = std::mem::take(&mut known.rested);
-        let before = std::mem::take(&mut self.resting[slot(place)]);
-        if before.place == place {
-            rested += before.of - before.left;
-        } else if let Some(evicted) = self.known.get_mut(&before.place) {
-            evicted.rested += before.of - before.left;
-        }
-        let (word, rest) = self.decide(number, is_new, rested);
-        self.resting[slot(place)] = Resting {
-            place,
-            word,
-            left: rest,
-            of: rest,
-        };
-        word
+        (known.number, is_new, std::mem::take(&mut known.rested))
     }
 
     /// Decides about a call, or about what is left of it; and about how many further
     /// ones.
-    fn decide(&mut self, function: Number, is_new: bool, rested: u32) -> (CallWord, u32) {
+    fn decide(&mut self, function: Number, is_new: bool, rested: u32) -> (CallWord, Decision) {
         let mut generation = generation();
         let Some(presence) = self.presence.filter(|_| function != Number::NONE) else {
-            return (CallWord::new(Number::NONE, generation, true), 0);
+            let always = Decision {
+                sampled: true,
+                rest: 0,
+            };
+            return (CallWord::new(Number::NONE, generation, true), always);
         };
         presence.set(function);
         self.company.clear();
@@ -164,26 +188,54 @@ impl Calls {
         if self.sampler.minds_company() {
             if is_new {
                 generation = GENERATION.fetch_add(1, Ordering::SeqCst) + 1;
+                // Who enters a function for the first time at the same moment sees this
+                // one, or is seen.
+                fence(Ordering::SeqCst);
             }
             for (companion, function) in presence.company() {
                 self.companions.push(companion);
                 self.company.push(function.function());
             }
         }
-        let function_itself = function.function();
-        let decision = self
-            .sampler
-            .enter(function_itself, rested, &self.company, &mut self.raised);
+        self.made += 1;
+        self.looked_at += u64::from(self.obliged);
+        let since = Since {
+            rested,
+            obliged: std::mem::take(&mut self.obliged),
+        };
+        let decision =
+            self.sampler
+                .enter(function.function(), since, &self.company, &mut self.raised);
         for &position in &self.raised {
-            self.companions[position].raise();
+            self.companions[position].raise(decision.rest);
         }
-        let word = CallWord::new(function, generation, decision.sampled);
-        (word, decision.rest)
+        self.looked_at += u64::from(decision.sampled);
+        let raised = presence.is_raised();
+        self.obliged += u32::from(raised && !decision.sampled);
+        let sampled = decision.sampled || raised;
+        let word = CallWord::new(function, generation, sampled);
+        (word, decision)
     }
+}
+
+/// Calls of threads that are over, and how many of them were looked at.
+static MADE: AtomicU64 = AtomicU64::new(0);
+static LOOKED_AT: AtomicU64 = AtomicU64::new(0);
+
+/// How much of what threads have done that are over was looked at, in words.
+pub(super) fn summary() -> String {
+    let (made, looked_at) = (
+        MADE.load(Ordering::Relaxed),
+        LOOKED_AT.load(Ordering::Relaxed),
+    );
+    let share = 100.0 * looked_at as f64 / made.max(1) as f64;
+    format!("racehound: {looked_at} of {made} calls looked at ({share:.1} %)\n")
 }
 
 impl Drop for Calls {
     fn drop(&mut self) {
+        MADE.fetch_add(self.made, Ordering::Relaxed);
+        LOOKED_AT.fetch_add(self.looked_at, Ordering::Relaxed);
         if let Some(presence) = self.presence {
             presence.give_back();
         }
@@ -204,14 +256,23 @@ pub(crate) extern "C" fn enter(caller: usize, place: usize) {
         if !calls.is_null() {
             let resting = &mut (&mut (*calls).resting)[slot(place)];
             let word = resting.word;
-            if resting.place == place && resting.left != 0 && word.is_of(generation()) {
+            // Who has no presence never rests.
+            if resting.place == place
+                && resting.left != 0
+                && word.is_of(generation())
+                && let Some(presence) = (*calls).presence
+            {
                 resting.left -= 1;
+                let word = match presence.is_raised() {
+                    false => word,
+                    true => {
+                        (*calls).obliged += 1;
+                        word.with_sampled(true)
+                    }
+                };
                 push(hot, caller, word);
-                (*hot).unsampled = 1;
-                // Who has none never rests.
-                if let Some(presence) = (*calls).presence {
-                    presence.set(word.function());
-                }
+                (*hot).unsampled = u32::from(!word.is_sampled());
+                presence.set(word.function());
                 return;
             }
         }

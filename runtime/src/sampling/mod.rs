@@ -29,8 +29,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use racehound_sample::{AtexRace, LiteRace, Sampler};
 
 use crate::detector::Engine;
-use crate::options;
 use crate::tls::hot;
+use crate::{options, output};
 
 pub(crate) use calls::Calls;
 pub(crate) use functions::forget_places;
@@ -73,6 +73,9 @@ pub(crate) fn start() -> bool {
 pub(crate) fn finish() {
     if is_on() {
         past::close();
+        if options::get().verbosity > 0 {
+            output::write(&calls::summary());
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! A thread writes to its own line only, and others read it only when they decide
 //! about a call.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::functions::Number;
 use crate::spin::Spin;
@@ -19,6 +19,8 @@ pub(crate) struct Presence {
     /// The function that it is in, or none.
     current: AtomicU32,
     taken: AtomicU32,
+    /// Calls of its own that others want it to look at.
+    raised: AtomicU32,
     /// Where its flag is while it runs: null, or not given back while the lock is
     /// held.
     hot: AtomicPtr<Hot>,
@@ -29,6 +31,7 @@ static PRESENCES: [Presence; MOST] = [const {
     Presence {
         current: AtomicU32::new(0),
         taken: AtomicU32::new(0),
+        raised: AtomicU32::new(0),
         hot: AtomicPtr::new(std::ptr::null_mut()),
         lock: Spin::new(),
     }
@@ -68,8 +71,21 @@ impl Presence {
         self.lock.unlock();
     }
 
-    /// Makes the thread look from now on, until it enters another function.
-    pub(super) fn raise(&self) {
+    /// Whether others want the next call looked at.
+    #[inline(always)]
+    pub(super) fn is_raised(&self) -> bool {
+        let calls = self.raised.load(Ordering::Relaxed);
+        if calls == 0 {
+            return false;
+        }
+        // What others add meanwhile may be lost; they want it now, not later.
+        self.raised.store(calls - 1, Ordering::Relaxed);
+        true
+    }
+
+    /// Makes the thread look from now on, and in so many further calls.
+    pub(super) fn raise(&self, calls: u32) {
+        self.raised.store(calls, Ordering::Relaxed);
         self.lock.lock();
         let hot = self.hot.load(Ordering::Relaxed);
         if !hot.is_null() {
@@ -82,8 +98,6 @@ impl Presence {
 
     /// The other threads that are in a function, and in which.
     pub(super) fn company(&self) -> impl Iterator<Item = (&'static Self, Number)> {
-        // Who enters a function at the same time sees this one, or is seen.
-        fence(Ordering::SeqCst);
         let used = USED.load(Ordering::Acquire);
         PRESENCES[..used].iter().filter_map(|other| {
             let current = Number(other.current.load(Ordering::Relaxed));
@@ -96,6 +110,7 @@ impl Presence {
     pub(super) fn give_back(&self) {
         self.detach();
         self.set(Number::NONE);
+        self.raised.store(0, Ordering::Relaxed);
         self.taken.store(0, Ordering::Release);
     }
 }
