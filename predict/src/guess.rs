@@ -10,7 +10,7 @@
 //! It is a guess: most such regions are meant to be as they are. What is predicted from
 //! them is worth telling only if it does harm when it happens.
 
-use racehound_trace::{Event, Op, SiteId, SyncId, Trace};
+use racehound_trace::{Event, Loc, Op, SiteId, SyncId, Trace};
 
 /// Critical sections that are taken for one region, at most.
 const MOST_SECTIONS: usize = 4;
@@ -46,8 +46,8 @@ struct Chain {
     begin: usize,
     /// Where the last section ended.
     end: usize,
-    /// How each section began: at its first access.
-    begun: Vec<SiteId>,
+    /// How each section began: where and to what its first access was.
+    begun: Vec<(SiteId, Loc)>,
     /// Events since.
     idle: usize,
     /// The last section is open, and nothing was accessed in it yet.
@@ -76,7 +76,7 @@ impl Thread {
                 }
                 None
             }
-            Op::Read { .. } | Op::Write { .. } => self.accesses(event.site),
+            Op::Read { loc, .. } | Op::Write { loc, .. } => self.accesses((event.site, loc)),
             _ if event.op.synchronises() => self.end(),
             _ => None,
         }
@@ -98,7 +98,7 @@ impl Thread {
         ended
     }
 
-    fn accesses(&mut self, site: SiteId) -> Option<(usize, usize)> {
+    fn accesses(&mut self, first: (SiteId, Loc)) -> Option<(usize, usize)> {
         let chain = self.chain.as_mut()?;
         if self.held.is_empty() {
             chain.idle += 1;
@@ -107,13 +107,13 @@ impl Thread {
         if !std::mem::take(&mut chain.is_fresh) {
             return None;
         }
-        if !chain.begun.contains(&site) {
-            chain.begun.push(site);
+        if !chain.begun.contains(&first) {
+            chain.begun.push(first);
             return None;
         }
         // The same again: the last section belongs to the next round.
         let next = Chain {
-            begun: vec![site],
+            begun: vec![first],
             is_fresh: false,
             ..Chain::begin(chain.opened, chain.lock)
         };
@@ -218,6 +218,12 @@ mod tests {
         let round = format!("{READ}{WRITE}");
         assert_eq!(guessed(&round.repeat(3)), [6, 6, 6]);
         assert_eq!(guessed(&READ.repeat(3)), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn the_same_function_for_another_location_is_no_new_round() {
+        let other = READ.replace('x', "y");
+        assert_eq!(guessed(&format!("{READ}{other}")), [6]);
     }
 
     #[test]

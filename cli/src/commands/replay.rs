@@ -9,8 +9,9 @@ use std::{env, io};
 use racehound_hunt::execution::Executor;
 use racehound_hunt::options::{Options, VARIABLE};
 use racehound_hunt::program::fix_addresses;
-use racehound_hunt::{Assignment, Ending, Program, witness};
+use racehound_hunt::{Assignment, Ending, Execution, Program, witness};
 use racehound_report::finding::{Finding, Harm, Kind, Report, Surroundings};
+use racehound_report::journal::Scheduled;
 use racehound_schedule::{Plan, Schedule};
 use racehound_store::Store;
 
@@ -193,14 +194,15 @@ impl Target {
         command.env(VARIABLE, options);
         let ended = |error: io::Error| not_started(program, error);
         let ending = attend::run(&mut command).map_err(ended)?;
-        let happened = self.is_among(&journal.findings()?, ending);
+        let scheduled = journal.scheduled();
+        let happened = self.is_among(&journal.findings()?, scheduled.as_ref(), ending);
         Ok((ending, happened))
     }
 
     /// Once, driven by its client; what both have printed is shown in the end.
     fn serve(&self, program: &mut Program, limit: Duration) -> Result<u8, Error> {
         let execution = program.execute(&self.assignment(limit))?;
-        let happened = self.is_among(&execution.findings, execution.ending);
+        let happened = self.happened_in(&execution);
         output::show(&execution.output.excerpt())?;
         anstream::eprint!("{}", execution.complaints.excerpt());
         self.end(execution.ending, happened)
@@ -247,7 +249,7 @@ impl Target {
         for time in 0..times {
             progress.at(time);
             let execution = program.execute(&self.assignment(limit))?;
-            happened += u64::from(self.is_among(&execution.findings, execution.ending));
+            happened += u64::from(self.happened_in(&execution));
         }
         drop(progress);
         anstream::println!("{} happened in {happened} of {times} replays", self.name);
@@ -257,17 +259,27 @@ impl Target {
         }
     }
 
+    fn happened_in(&self, execution: &Execution) -> bool {
+        let scheduled = execution.scheduled.as_ref();
+        self.is_among(&execution.findings, scheduled, execution.ending)
+    }
+
     /// Whether it happened. What has no finding happens if the program comes to
     /// grief.
-    fn is_among(&self, findings: &[Finding], ending: Ending) -> bool {
+    fn is_among(
+        &self,
+        findings: &[Finding],
+        scheduled: Option<&Scheduled>,
+        ending: Ending,
+    ) -> bool {
         let harm = |finding: &Finding| finding.harm.is_some() && finding.kind == Kind::Deadlock;
         let stuck = findings.iter().any(harm);
         let Some(wanted) = &self.finding else {
             return stuck || ending != Ending::Code(0);
         };
-        let is_it = |finding: &Finding| finding.identity() == wanted.identity();
         // Of a failure there is nothing to see but the harm.
-        let again = wanted.kind == Kind::Failure || findings.iter().any(is_it);
+        let again =
+            wanted.kind == Kind::Failure || witness::saw(wanted, &self.plan, findings, scheduled);
         again
             && wanted
                 .harm
@@ -287,6 +299,7 @@ fn shows(harm: &Harm, ending: Ending, stuck: bool) -> bool {
     match (harm.kind.as_str(), ending) {
         ("crash" | "assertion", Ending::Signal(_))
         | ("hang", Ending::Limit | Ending::Unready | Ending::Stubborn) => true,
+        ("assertion", Ending::Code(code)) => code != 0,
         ("crash" | "assertion" | "hang", _) => false,
         ("exception", Ending::Signal(_)) => true,
         ("exception" | "exit-code", Ending::Code(code) | Ending::Client(code)) => code != 0,

@@ -316,7 +316,7 @@ impl Course {
             }
             (Task::Repeat(finding, assignment), Result::Executed(execution)) => {
                 self.runs += 1;
-                if self.happened_again(finding, &execution) {
+                if self.happened_again(finding, &assignment.schedule, &execution) {
                     let mut finding = (**finding).clone();
                     finding.status = Status::Confirmed;
                     finding.schedule = Some(assignment.schedule.to_string());
@@ -583,15 +583,15 @@ impl Course {
         }
     }
 
-    fn happened_again(&self, finding: &Finding, execution: &Execution) -> bool {
+    fn happened_again(&self, finding: &Finding, plan: &Plan, execution: &Execution) -> bool {
         let harm = self.usual.judge(execution);
         match (&finding.kind, &finding.harm) {
             (Kind::Failure | Kind::Deadlock, Some(wanted)) => {
                 harm.is_some_and(|harm| harm.kind == wanted.kind)
             }
             _ => {
-                let is_it = |other: &Finding| other.identity() == finding.identity();
-                execution.findings.iter().any(is_it)
+                let scheduled = execution.scheduled.as_ref();
+                witness::saw(finding, plan, &execution.findings, scheduled)
             }
         }
     }
