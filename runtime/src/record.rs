@@ -276,6 +276,16 @@ pub(crate) fn settle() {
     }
 }
 
+/// Another thread may go on: what the current one did comes before what that does.
+pub(crate) fn hand_over() {
+    if tape::is_recording() {
+        let visit = Visit::begin();
+        let thread = visit.thread();
+        thread.settle_log();
+        thread.recorder.add();
+    }
+}
+
 /// Places may get new meanings.
 pub(crate) fn forget_places() {
     if tape::is_recording() {

@@ -11,3 +11,4 @@ pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod stat;
+pub(crate) mod suppress;
