@@ -6,8 +6,8 @@
 //!
 //! # Which execution of an access
 //! A line may be executed a thousand times. What counts is where the accesses of the
-//! finding come closest to each other: two that race stand side by side in an execution
-//! that was made to show it, those of a pattern come in its order.
+//! finding come closest to each other: between two that race, in an execution that was made
+//! to show it, nobody synchronises; those of a pattern come in its order.
 
 use std::collections::BTreeMap;
 
@@ -161,6 +161,16 @@ fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
     if finding.accesses.len() != 2 {
         return None;
     }
+    let mut synchronised = vec![0usize];
+    for event in &trace.events {
+        let so_far = synchronised.last().copied().unwrap_or(0);
+        synchronised.push(so_far + usize::from(event.op.synchronises()));
+    }
+    let distance = |[a, b]: [usize; 2]| {
+        let (first, second) = (a.min(b), a.max(b));
+        let between = synchronised[second] - synchronised[first];
+        (between, second - first)
+    };
     let mut last: BTreeMap<(usize, ThreadId), usize> = BTreeMap::new();
     let mut best: Option<[usize; 2]> = None;
     for (at, number) in candidates(trace, finding) {
@@ -174,11 +184,10 @@ fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
         });
         let nearest = earlier.map(|(_, before)| *before).max();
         if let Some(before) = nearest {
-            let closer = best.is_none_or(|[first, second]| at - before < first.abs_diff(second));
-            if closer {
-                let mut found = [0; 2];
-                found[number] = at;
-                found[1 - number] = before;
+            let mut found = [0; 2];
+            found[number] = at;
+            found[1 - number] = before;
+            if best.is_none_or(|best| distance(found) < distance(best)) {
                 best = Some(found);
             }
         }

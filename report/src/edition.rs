@@ -49,6 +49,11 @@ impl Edition<'_> {
         }
     }
 
+    /// A text with names of files as seen from the project.
+    pub fn seen(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.root.display()), "")
+    }
+
     /// Where an access is, in short: `bank.c:12`.
     pub fn position(&self, access: &Access) -> String {
         match (&access.file, access.line) {

@@ -16,7 +16,8 @@ pub fn render(edition: &Edition<'_>) -> String {
             (false, Status::Unreproduced) => "notice",
             (false, _) => "warning",
         };
-        let title = format!("{} ({})", text::title(finding), finding.status.name());
+        let title = edition.seen(&text::title(finding));
+        let title = format!("{title} ({})", finding.status.name());
         let properties = place(edition, finding)
             .into_iter()
             .chain([("title", title)])
@@ -56,7 +57,7 @@ fn message(edition: &Edition<'_>, finding: &Finding) -> String {
     if let Some(replay) = &finding.replay {
         lines.push(format!("replay: {replay}"));
     }
-    lines.join("\n")
+    edition.seen(&lines.join("\n"))
 }
 
 /// What follows the second `::`.

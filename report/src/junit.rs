@@ -32,13 +32,13 @@ fn classed(mut case: TestCase, program: &str) -> TestCase {
 fn case(edition: &Edition<'_>, finding: &Finding, program: &str) -> TestCase {
     let accesses = finding.accesses.iter();
     let places: Vec<String> = accesses.map(|access| edition.position(access)).collect();
-    let what = text::what(finding);
+    let what = edition.seen(&text::what(finding));
     let name = match places.is_empty() {
         true => what.clone(),
         false => format!("{what} at {}", places.join(", ")),
     };
     let kind = String::from(finding.kind.clone());
-    let told = text::plain(&story::finding(finding));
+    let told = edition.seen(&text::plain(&story::finding(finding)));
     let mut status = match edition.fails(finding) && finding.suppression.is_none() {
         true => TestCaseStatus::non_success(NonSuccessKind::Failure),
         false => TestCaseStatus::skipped(),

@@ -198,7 +198,7 @@ fn message(edition: &Edition<'_>, finding: &Finding) -> String {
     if let Some(replay) = &finding.replay {
         sentences.push(bracketed(&format!("Replay: {replay}")));
     }
-    sentences.join(". ") + "."
+    edition.seen(&sentences.join(". ")) + "."
 }
 
 /// A text in which brackets are no links.

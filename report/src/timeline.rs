@@ -27,14 +27,12 @@ pub fn render(interleaving: &Interleaving) -> String {
     }
     let width = WIDTH / threads.len();
     let mut out = String::from("    ");
-    for thread in &threads {
-        let name = match *thread {
-            "0" => "main thread 0".to_owned(),
-            other => format!("thread {other}"),
-        };
-        let _ = write!(out, "{HEADING}{}{HEADING:#}", padded(&text::printable(&name), width));
-    }
-    end_line(&mut out);
+    let names = threads.iter().map(|thread| match *thread {
+        "0" => "main thread 0".to_owned(),
+        other => text::printable(&format!("thread {other}")),
+    });
+    let names: String = names.map(|name| padded(&name, width)).collect();
+    let _ = writeln!(out, "{HEADING}{}{HEADING:#}", names.trim_end());
     let mut before = None;
     for at in shown {
         let skipped = before.map_or(at as u64 + interleaving.skipped, |before| (at - before - 1) as u64);
@@ -48,21 +46,20 @@ pub fn render(interleaving: &Interleaving) -> String {
         out.push_str("    ");
         out.push_str(&" ".repeat(column * width));
         cell(&mut out, step, width);
-        end_line(&mut out);
+        out.push('\n');
     }
     out
-}
-
-fn end_line(out: &mut String) {
-    out.truncate(out.trim_end().len());
-    out.push('\n');
 }
 
 /// A step, with the line on the right.
 fn cell(out: &mut String, step: &Step, width: usize) {
     let line = step.line.map(|line| format!(":{line}")).unwrap_or_default();
     let mark = step.access.map(|number| format!("({number}) "));
-    let what = format!("{}{}", mark.unwrap_or_default(), text::step(step));
+    let mut what = format!("{}{}", mark.unwrap_or_default(), text::step(step));
+    // What has no name is known by its line.
+    if let (true, Some(text)) = (step.object.is_empty(), &step.text) {
+        let _ = write!(what, ": {}", text::printable(text));
+    }
     let room = width.saturating_sub(line.len() + 3);
     let what = padded(&what, room);
     let _ = match step.access {

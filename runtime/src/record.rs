@@ -293,8 +293,9 @@ pub(crate) fn forget_places() {
     }
 }
 
-/// Before a fork everything is told.
-pub(crate) fn before_fork(thread: &mut Thread) {
+/// Everything that the current thread has to tell is in the file: before a fork, and
+/// before the process dies while others stand still.
+pub(crate) fn save(thread: &mut Thread) {
     thread.settle_log();
     end(thread);
     tape::flush();

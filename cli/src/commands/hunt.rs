@@ -116,6 +116,7 @@ impl<'a> Hunting<'a> {
         let record = store.begin(&report)?;
         let trace = NamedTempFile::with_prefix("racehound-trace-");
         let trace = trace.map_err(Error::file(&env::temp_dir()))?;
+        let schedules = store::schedules(&here, &report.program)?;
         let settings = Settings {
             seed: args.seed,
             limit: Duration::from_secs(args.timeout),
@@ -123,7 +124,7 @@ impl<'a> Hunting<'a> {
             explorers: EXPLORERS.max(args.jobs as u64),
             patience: PATIENCE,
             relations: store::relations(&program.path)?,
-            schedules: store::schedules(&here)?,
+            schedules: schedules.clone(),
             trace: trace.path().to_owned(),
         };
         let retelling = Retelling::of(&earlier);
@@ -138,7 +139,7 @@ impl<'a> Hunting<'a> {
             store,
             record,
             trace,
-            schedules: store::schedules(&here)?,
+            schedules,
             display: Display::new(),
         })
     }

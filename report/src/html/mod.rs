@@ -44,17 +44,17 @@ pub fn render(edition: &Edition<'_>) -> String {
 fn data(edition: &Edition<'_>) -> Value {
     let finding = |finding: &Finding| {
         let mut value = json!(finding);
-        value["what"] = json!(text::what(finding));
+        value["what"] = json!(edition.seen(&text::what(finding)));
         value["fails"] = json!(edition.fails(finding) && finding.suppression.is_none());
         let rule = Rule::of(&finding.kind);
         value["rule"] = json!({ "summary": rule.summary, "help": rule.help });
         for (access, told) in finding.accesses.iter().zip(list(&mut value["accesses"])) {
-            told["deed"] = json!(text::deed(access));
+            told["deed"] = json!(edition.seen(&text::deed(access)));
             told["position"] = json!(edition.position(access));
         }
         let steps = finding.interleaving.iter().flat_map(|i| &i.steps);
         for (step, told) in steps.zip(list(&mut value["interleaving"]["steps"])) {
-            told["deed"] = json!(text::step(step));
+            told["deed"] = json!(edition.seen(&text::step(step)));
         }
         value
     };
