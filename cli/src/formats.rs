@@ -48,7 +48,8 @@ impl FromStr for Wish {
         };
         let form = Form::from_str(name, false).map_err(|_| {
             let known = Form::value_variants().iter();
-            let known = known.filter_map(|form| Some(form.to_possible_value()?.get_name().to_owned()));
+            let known =
+                known.filter_map(|form| Some(form.to_possible_value()?.get_name().to_owned()));
             format!("it is none of {}", known.collect::<Vec<_>>().join(", "))
         })?;
         match file {
@@ -144,7 +145,9 @@ fn show(rendered: &str, form: Form) -> Result<(), Error> {
         Form::Text => output::show(rendered),
         _ => {
             let mut out = std::io::stdout().lock();
-            let written = out.write_all(rendered.as_bytes()).and_then(|()| out.flush());
+            let written = out
+                .write_all(rendered.as_bytes())
+                .and_then(|()| out.flush());
             written.map_err(Error::file(Path::new("standard output")))
         }
     }
@@ -199,7 +202,10 @@ mod tests {
             json: json.map(PathBuf::from),
         };
         assert_eq!(outputs(&[], None).here().unwrap(), None);
-        assert_eq!(outputs(&["html=x"], Some("-")).here().unwrap(), Some(Form::Json));
+        assert_eq!(
+            outputs(&["html=x"], Some("-")).here().unwrap(),
+            Some(Form::Json)
+        );
         assert!(outputs(&["github"], Some("-")).here().is_err());
         assert_eq!(outputs(&["json=x"], None).json(), Some("x".into()));
     }

@@ -50,7 +50,9 @@ impl Retelling {
         };
         let room = MOST.saturating_sub(self.known.len());
         let new: Vec<&Finding> = findings.iter().filter(is_new).take(room).collect();
-        let told = crew::do_all(&new, jobs, program, |program, finding| retell(program, finding));
+        let told = crew::do_all(&new, jobs, program, |program, finding| {
+            retell(program, finding)
+        });
         for (finding, interleaving) in new.iter().zip(told) {
             self.known.insert(key(finding), interleaving);
         }

@@ -26,7 +26,9 @@ pub(crate) fn level(fail_on: FailOn) -> Option<Status> {
 pub(crate) fn failing(report: &Report, fail_on: FailOn) -> usize {
     let level = level(fail_on);
     let findings = report.findings.iter();
-    findings.filter(|finding| edition::fails(finding, level)).count()
+    findings
+        .filter(|finding| edition::fails(finding, level))
+        .count()
 }
 
 /// The report with what its forms must know beside it.
@@ -59,7 +61,10 @@ pub(crate) fn listing(report: &Report, limit: usize) -> String {
 pub(crate) fn absent(gone: Option<usize>) -> String {
     match gone {
         None | Some(0) => String::new(),
-        Some(gone) => format!("{} of the baseline no longer found.\n", counted(gone, "finding")),
+        Some(gone) => format!(
+            "{} of the baseline no longer found.\n",
+            counted(gone, "finding")
+        ),
     }
 }
 

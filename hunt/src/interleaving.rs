@@ -2,7 +2,8 @@
 //!
 //! Of everything that the threads did these are told: what orders threads, the accesses
 //! of the finding, and other accesses to the same memory. Of a failure nobody knows which
-//! accesses are to blame, so all are told whose memory several threads use and one writes.
+//! accesses are to blame, so all are told whose memory is written while several threads use
+//! it.
 //!
 //! # Which execution of an access
 //! A line may be executed a thousand times. What counts is where the accesses of the
@@ -19,6 +20,8 @@ use racehound_trace::{Event, Op, Space, SyncId, Tables, ThreadId, Trace};
 const MOST: usize = 160;
 /// Steps that are told of what comes after.
 const AFTER: usize = 4;
+/// Bytes that an access is long, if it is looked for.
+const LONGEST: u64 = 4096;
 /// Beginnings of a pattern that are tried.
 const BEGINNINGS: usize = 2_000;
 
@@ -45,11 +48,14 @@ pub fn of(trace: &Trace, finding: &Finding, naming: Naming<'_>) -> Option<Interl
         _ if event.op.synchronises() && !matches!(event.op, Op::Fence { .. }) => true,
         Some(memory) => {
             concerned.iter().any(|other| other.overlaps(memory))
-                || shared.get(&memory.loc.0).is_some_and(Sharing::matters)
+                || shared.get(&memory.loc.0).is_some_and(|s| s.matters)
         }
         None => false,
     };
-    let end = marks.iter().max().map_or(trace.events.len(), |mark| mark + 1);
+    let end = marks
+        .iter()
+        .max()
+        .map_or(trace.events.len(), |mark| mark + 1);
     let mut teller = Teller {
         tables: &trace.tables,
         space: trace.space,
@@ -100,15 +106,11 @@ fn waits(finding: &Finding) -> impl Iterator<Item = Step> + '_ {
 
 /// Who uses a location.
 struct Sharing {
-    first: ThreadId,
+    last: ThreadId,
+    /// Somebody else has used it.
     by_many: bool,
-    written: bool,
-}
-
-impl Sharing {
-    fn matters(&self) -> bool {
-        self.by_many && self.written
-    }
+    /// And somebody has written to it since.
+    matters: bool,
 }
 
 fn shared(trace: &Trace) -> BTreeMap<u64, Sharing> {
@@ -118,12 +120,13 @@ fn shared(trace: &Trace) -> BTreeMap<u64, Sharing> {
             continue;
         };
         let sharing = all.entry(memory.loc.0).or_insert(Sharing {
-            first: event.thread,
+            last: event.thread,
             by_many: false,
-            written: false,
+            matters: false,
         });
-        sharing.by_many |= sharing.first != event.thread;
-        sharing.written |= memory.is_write;
+        sharing.by_many |= sharing.last != event.thread;
+        sharing.matters |= sharing.by_many && memory.is_write;
+        sharing.last = event.thread;
     }
     all
 }
@@ -140,7 +143,9 @@ fn fits(trace: &Trace, event: &Event, access: &racehound_report::finding::Access
 fn candidates(trace: &Trace, finding: &Finding) -> Vec<(usize, usize)> {
     let sites: Vec<bool> = (0..trace.tables.sites.len())
         .map(|site| {
-            let name = trace.tables.site_name(racehound_trace::SiteId::from_index(site));
+            let name = trace
+                .tables
+                .site_name(racehound_trace::SiteId::from_index(site));
             finding.accesses.iter().any(|access| access.site == name)
         })
         .collect();
@@ -148,9 +153,8 @@ fn candidates(trace: &Trace, finding: &Finding) -> Vec<(usize, usize)> {
     let events = events.filter(|(_, e)| sites.get(e.site.index()).is_some_and(|known| *known));
     let fitting = events.flat_map(|(at, event)| {
         let accesses = finding.accesses.iter().enumerate();
-        accesses.filter_map(move |(number, access)| {
-            fits(trace, event, access).then_some((at, number))
-        })
+        accesses
+            .filter_map(move |(number, access)| fits(trace, event, access).then_some((at, number)))
     });
     fitting.collect()
 }
@@ -171,19 +175,22 @@ fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
         let between = synchronised[second] - synchronised[first];
         (between, second - first)
     };
-    let mut last: BTreeMap<(usize, ThreadId), usize> = BTreeMap::new();
+    // By location, access and thread: the last event that fits.
+    let mut last: BTreeMap<(u64, usize, ThreadId), usize> = BTreeMap::new();
     let mut best: Option<[usize; 2]> = None;
     for (at, number) in candidates(trace, finding) {
         let event = &trace.events[at];
         let memory = event.op.access()?;
-        let earlier = last.iter().filter(|((other, thread), before)| {
+        let start = memory.loc.0;
+        let around = (start.saturating_sub(LONGEST), 0, ThreadId(0))
+            ..(start.saturating_add(u64::from(memory.size)), 0, ThreadId(0));
+        let earlier = last.range(around).filter(|((_, other, thread), before)| {
             let theirs = trace.events[**before].op.access();
             *other != number
                 && *thread != event.thread
                 && theirs.is_some_and(|theirs| theirs.overlaps(memory))
         });
-        let nearest = earlier.map(|(_, before)| *before).max();
-        if let Some(before) = nearest {
+        if let Some(before) = earlier.map(|(_, before)| *before).max() {
             let mut found = [0; 2];
             found[number] = at;
             found[1 - number] = before;
@@ -191,7 +198,7 @@ fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
                 best = Some(found);
             }
         }
-        last.insert((number, event.thread), at);
+        last.insert((start, number, event.thread), at);
     }
     best.map(|best| best.to_vec())
 }
@@ -223,7 +230,9 @@ fn sequence(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
         }
         let length = |found: &[usize]| found.last().zip(found.first()).map(|(l, f)| l - f);
         if found.len() == accesses.len()
-            && best.as_ref().is_none_or(|best| length(&found) < length(best))
+            && best
+                .as_ref()
+                .is_none_or(|best| length(&found) < length(best))
         {
             best = Some(found);
         }
@@ -272,7 +281,7 @@ impl Teller<'_> {
             }
         }
         Step {
-            thread: tables.thread_path(event.thread),
+            thread: tables.thread_name(event.thread),
             op: event.op.kind().name().replace(' ', "-"),
             object: self.object(&event.op),
             file: tables.site_file(event.site).map(str::to_owned),
@@ -299,9 +308,12 @@ impl Teller<'_> {
             | Op::SemPost { sem: sync }
             | Op::SemWait { sem: sync } => self.tables.sync_name(sync),
             Op::Fork { child } | Op::Join { child } => {
-                format!("thread {}", self.tables.thread_path(child))
+                format!("thread {}", self.tables.thread_name(child))
             }
-            _ => op.access().map(|memory| self.memory(memory)).unwrap_or_default(),
+            _ => op
+                .access()
+                .map(|memory| self.memory(memory))
+                .unwrap_or_default(),
         }
     }
 
@@ -346,7 +358,10 @@ mod tests {
         let step = |step: &Step| {
             let mark = step.access.map(|n| format!("{n}:")).unwrap_or_default();
             let locks = step.locks.join(",");
-            format!("{mark}{} {} {} [{locks}]", step.thread, step.op, step.object)
+            format!(
+                "{mark}{} {} {} [{locks}]",
+                step.thread, step.op, step.object
+            )
         };
         interleaving.steps.iter().map(step).collect()
     }
@@ -359,10 +374,14 @@ mod tests {
     fn a_race_is_told_where_its_accesses_meet() {
         let trace = trace(
             "T0|w(x)|1; T1|acq(l)|2; T1|w(x)|3; T1|rel(l)|4; T0|w(y)|5; T0|r(x)|6; T1|acq(l)|2; \
-             T0|r(x)|6; T1|w(x)|3; T1|rel(l)|4; T0|w(x)|1",
+             T0|r(x)|6; T0|r(z)|6; T1|w(x)|3; T1|rel(l)|4; T0|w(x)|1",
         );
         let sites: Vec<String> = (0..trace.tables.sites.len())
-            .map(|i| trace.tables.site_name(racehound_trace::SiteId::from_index(i)))
+            .map(|i| {
+                trace
+                    .tables
+                    .site_name(racehound_trace::SiteId::from_index(i))
+            })
             .collect();
         let place = |number: &str| sites.iter().find(|s| s.ends_with(number)).unwrap().clone();
         let finding = Finding {
@@ -379,9 +398,9 @@ mod tests {
         let interleaving = of(&trace, &finding, &unnamed).unwrap();
         let told = told(&interleaving);
         let marked: Vec<&String> = told.iter().filter(|s| s.contains(':')).collect();
-        assert_eq!(marked, ["1:0 read x []", "2:1 write x [l]"]);
+        assert_eq!(marked, ["1:T0 read x []", "2:T1 write x [l]"]);
         assert!(!told.iter().any(|step| step.contains('y')), "{told:?}");
-        assert_eq!(told.last().unwrap(), "0 write x []");
+        assert_eq!(told.last().unwrap(), "T0 write x []");
         let elsewhere = Finding {
             accesses: vec![access("read", "T0", "9"), access("write", "T1", "9")],
             ..finding
@@ -406,17 +425,21 @@ mod tests {
         };
         let told = told(&of(&trace, &finding, &unnamed).unwrap());
         let marked: Vec<&String> = told.iter().filter(|s| s.contains(':')).collect();
-        assert_eq!(marked, ["1:0 read x [l]", "2:1 write x []", "3:0 write x []"]);
+        assert_eq!(
+            marked,
+            ["1:T0 read x [l]", "2:T1 write x []", "3:T0 write x []"]
+        );
     }
 
     #[test]
     fn of_a_failure_everything_shared_is_told() {
-        let trace = trace("T0|w(x)|1; T1|r(x)|2; T1|w(y)|3; T1|acq(l)|4; T0|r(c)|5; T1|r(c)|6");
+        let trace =
+            trace("T0|w(c)|1; T0|w(x)|1; T1|w(x)|2; T1|w(y)|3; T1|acq(l)|4; T0|r(c)|5; T1|r(c)|6");
         let finding = Finding {
             kind: Kind::Failure,
             ..Finding::default()
         };
         let told = told(&of(&trace, &finding, &unnamed).unwrap());
-        assert_eq!(told, ["0 write x []", "1 read x []", "1 acquire l [l]"]);
+        assert_eq!(told, ["T0 write x []", "T1 write x []", "T1 acquire l [l]"]);
     }
 }

@@ -53,7 +53,11 @@ fn message(edition: &Edition<'_>, finding: &Finding) -> String {
         lines.push(format!("harm: {}, {}", harm.kind, harm.detail));
     }
     let reasons = text::folded(finding);
-    lines.extend(reasons.into_iter().map(|(by, because)| format!("why: {because} ({by})")));
+    lines.extend(
+        reasons
+            .into_iter()
+            .map(|(by, because)| format!("why: {because} ({by})")),
+    );
     if let Some(replay) = &finding.replay {
         lines.push(format!("replay: {replay}"));
     }

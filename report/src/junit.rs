@@ -43,12 +43,19 @@ fn case(edition: &Edition<'_>, finding: &Finding, program: &str) -> TestCase {
         true => TestCaseStatus::non_success(NonSuccessKind::Failure),
         false => TestCaseStatus::skipped(),
     };
-    let message = match (&finding.suppression, finding.baseline, edition.fails(finding)) {
+    let message = match (
+        &finding.suppression,
+        finding.baseline,
+        edition.fails(finding),
+    ) {
         (Some(suppression), _, _) => format!("suppressed: {}", suppression.reason),
         (None, Some(Novelty::Unchanged), _) => "known: the baseline has it".to_owned(),
         (None, _, true) => format!("{} {what}", finding.status.name()),
         (None, _, false) => format!("{}: below the --fail-on level", finding.status.name()),
     };
-    status.set_type(kind).set_message(message).set_description(told);
+    status
+        .set_type(kind)
+        .set_message(message)
+        .set_description(told);
     classed(TestCase::new(name, status), program)
 }

@@ -96,7 +96,10 @@ fn result(edition: &Edition<'_>, finding: &Finding, rules: &[Rule], fingerprint:
     let mut result = Map::new();
     let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
     put("ruleId", json!(id));
-    put("ruleIndex", json!(rules.iter().position(|rule| rule.id == id)));
+    put(
+        "ruleIndex",
+        json!(rules.iter().position(|rule| rule.id == id)),
+    );
     put("level", json!(level(finding.status)));
     put("message", json!({ "text": message(edition, finding) }));
     put("locations", json!([primary(edition, finding)]));
@@ -203,7 +206,9 @@ fn message(edition: &Edition<'_>, finding: &Finding) -> String {
 
 /// A text in which brackets are no links.
 fn bracketed(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]")
+    text.replace('\\', "\\\\")
+        .replace('[', "\\[")
+        .replace(']', "\\]")
 }
 
 fn capitalised(text: &str) -> String {
@@ -214,7 +219,10 @@ fn capitalised(text: &str) -> String {
 
 /// Where to show it: the first access, or what else is known.
 fn primary(edition: &Edition<'_>, finding: &Finding) -> Value {
-    let of_access = finding.accesses.iter().find_map(|access| physical(edition, access));
+    let of_access = finding
+        .accesses
+        .iter()
+        .find_map(|access| physical(edition, access));
     let of_words = || {
         let (file, line) = said(&finding.location.name)?;
         Some(position(edition, file, line, None, None))

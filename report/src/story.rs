@@ -37,7 +37,8 @@ pub fn finding(finding: &Finding) -> String {
         tell(&mut out, number, access, many);
     }
     if let Some(interleaving) = &finding.interleaving {
-        let timeline = timeline::render(interleaving);
+        let rows = if finding.accesses.is_empty() { 20 } else { 12 };
+        let timeline = timeline::render(interleaving, rows);
         if !timeline.is_empty() {
             let _ = write!(out, "\n    {FAINT}how it happens:{FAINT:#}\n{timeline}");
         }
@@ -110,7 +111,9 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
             text::caller(frame)
         );
     }
-    if let Some(more @ 1..) = callers.len().checked_sub(shown) {
+    if let Some(more @ 1..) = callers.len().checked_sub(shown)
+        && !is_one_of_many
+    {
         let _ = writeln!(out, "      {FAINT}and {more} more{FAINT:#}");
     }
 }
@@ -136,7 +139,9 @@ mod tests {
     fn a_story_has_source_order_and_harm() {
         let source = Excerpt {
             first: 2,
-            lines: ["two", "\tthree", "four", "five"].map(str::to_owned).to_vec(),
+            lines: ["two", "\tthree", "four", "five"]
+                .map(str::to_owned)
+                .to_vec(),
         };
         let step = |thread: &str, op: &str, access| Step {
             thread: thread.into(),
@@ -190,7 +195,7 @@ mod tests {
             how it happens:
             thread 0.1                            thread 0.2
             ⋮
-                                                  (2) reads balance                :3
+                                                  (2) reads balance                 :3
             (1) writes balance                :3
 
             found by: racefuzzer
@@ -240,7 +245,10 @@ mod tests {
         for count in [2, 4] {
             let told = text::plain(&finding(&with_everything(count)));
             assert!(told.lines().count() <= 42, "{told}");
-            assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
+            assert!(
+                told.lines().all(|line| line.chars().count() <= 80),
+                "{told}"
+            );
         }
     }
 }

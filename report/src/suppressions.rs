@@ -24,7 +24,8 @@ use crate::{fingerprint, text};
 pub const FILE: &str = "racehound.suppressions";
 
 const TABLE: &str = "suppress";
-const HEAD: &str = "# Findings that somebody has looked at and accepted: `racehound suppress --help`.\n";
+const HEAD: &str =
+    "# Findings that somebody has looked at and accepted: `racehound suppress --help`.\n";
 
 /// Why a file is not understood.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,8 @@ pub enum Error {
 /// The file.
 #[derive(Debug)]
 pub struct Suppressions {
+    /// What a new file begins with.
+    head: &'static str,
     document: DocumentMut,
     entries: Vec<Entry>,
 }
@@ -64,7 +67,11 @@ pub struct Entry {
 
 impl Default for Suppressions {
     fn default() -> Self {
-        Self::parse(HEAD).expect("a comment")
+        Self {
+            head: HEAD,
+            document: DocumentMut::new(),
+            entries: Vec::new(),
+        }
     }
 }
 
@@ -74,9 +81,15 @@ impl Suppressions {
         let document: DocumentMut = text.parse()?;
         let tables = document.get(TABLE).and_then(Item::as_array_of_tables);
         let tables = tables.into_iter().flat_map(ArrayOfTables::iter);
-        let entries = (1..).zip(tables).map(|(number, table)| entry(number, table));
+        let entries = (1..)
+            .zip(tables)
+            .map(|(number, table)| entry(number, table));
         let entries = entries.collect::<Result<_, _>>()?;
-        Ok(Self { document, entries })
+        Ok(Self {
+            head: "",
+            document,
+            entries,
+        })
     }
 
     /// What is in it.
@@ -105,10 +118,15 @@ impl Suppressions {
     /// Removes what has this fingerprint; false if there is no such entry.
     pub fn remove(&mut self, fingerprint: &str) -> bool {
         let before = self.entries.len();
-        if let Some(tables) = self.document.get_mut(TABLE).and_then(Item::as_array_of_tables_mut) {
+        if let Some(tables) = self
+            .document
+            .get_mut(TABLE)
+            .and_then(Item::as_array_of_tables_mut)
+        {
             tables.retain(|table| word(table, "fingerprint") != Some(fingerprint));
         }
-        self.entries.retain(|entry| entry.fingerprint != fingerprint);
+        self.entries
+            .retain(|entry| entry.fingerprint != fingerprint);
         self.entries.len() < before
     }
 
@@ -131,7 +149,7 @@ impl Suppressions {
 
 impl fmt::Display for Suppressions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.document.fmt(f)
+        write!(f, "{}{}", self.head, self.document)
     }
 }
 
@@ -151,7 +169,10 @@ fn entry(number: usize, table: &Table) -> Result<Entry, Error> {
     let places = places.into_iter().flat_map(|places| places.iter());
     Ok(Entry {
         finding: word(table, "finding").unwrap_or_default().to_owned(),
-        places: places.filter_map(|place| place.as_str()).map(str::to_owned).collect(),
+        places: places
+            .filter_map(|place| place.as_str())
+            .map(str::to_owned)
+            .collect(),
         fingerprint: wanted("fingerprint")?,
         suppression: Suppression {
             reason: wanted("reason")?,
@@ -163,7 +184,10 @@ fn entry(number: usize, table: &Table) -> Result<Entry, Error> {
 fn table(entry: &Entry) -> Table {
     let mut table = Table::new();
     table.insert("finding", value(&entry.finding));
-    table.insert("places", value(entry.places.iter().collect::<toml_edit::Array>()));
+    table.insert(
+        "places",
+        value(entry.places.iter().collect::<toml_edit::Array>()),
+    );
     table.insert("fingerprint", value(&entry.fingerprint));
     table.insert("reason", value(&entry.suppression.reason));
     if let Some(date) = &entry.suppression.date {
@@ -175,7 +199,10 @@ fn table(entry: &Entry) -> Table {
 
 /// Where an access is, for people: without directories, which differ between them.
 fn place(access: &Access) -> String {
-    let file = access.file.as_deref().and_then(|file| file.rsplit('/').next());
+    let file = access
+        .file
+        .as_deref()
+        .and_then(|file| file.rsplit('/').next());
     let position = match (file, access.line) {
         (Some(file), Some(line)) => format!("{file}:{line}"),
         _ => access.site.clone(),
@@ -224,7 +251,7 @@ mod tests {
         [[suppress]]
         finding = "race on served"
         places = ["deposit at bank.c:15"]
-        fingerprint = "13c39fdf8c6f2d2f"
+        fingerprint = "a7b7caa76d0a1a85"
         reason = 'an "estimate"'
         date = "2026-01-31"
         "##);
@@ -260,7 +287,12 @@ mod tests {
         file.add(&race("served", "deposit"), because("one"));
         file.add(&race("served", "deposit"), because("two"));
         assert_eq!(file.entries().len(), 1);
-        assert_eq!(Suppressions::parse(&file.to_string()).unwrap().entries()[0].suppression.reason, "two");
+        assert_eq!(
+            Suppressions::parse(&file.to_string()).unwrap().entries()[0]
+                .suppression
+                .reason,
+            "two"
+        );
     }
 
     #[test]

@@ -10,17 +10,16 @@ use crate::text::{self, FAINT, HARM, HEADING};
 
 /// Characters in a line, without the margin.
 const WIDTH: usize = 76;
-/// Steps that are shown at most.
-const ROWS: usize = 12;
 /// Steps that are shown before a marked one.
 const LEAD: usize = 3;
 /// More threads than that do not fit next to each other.
 const COLUMNS: usize = 3;
 
-/// The interleaving, indented; nothing if there is nothing to see.
-pub fn render(interleaving: &Interleaving) -> String {
+/// The interleaving, indented, with so many steps at most; nothing if there is nothing to
+/// see.
+pub fn render(interleaving: &Interleaving, rows: usize) -> String {
     let steps = &interleaving.steps;
-    let shown = chosen(steps);
+    let shown = chosen(steps, rows);
     let threads = threads(&shown, steps);
     if threads.is_empty() {
         return String::new();
@@ -35,7 +34,9 @@ pub fn render(interleaving: &Interleaving) -> String {
     let _ = writeln!(out, "{HEADING}{}{HEADING:#}", names.trim_end());
     let mut before = None;
     for at in shown {
-        let skipped = before.map_or(at as u64 + interleaving.skipped, |before| (at - before - 1) as u64);
+        let skipped = before.map_or(at as u64 + interleaving.skipped, |before| {
+            (at - before - 1) as u64
+        });
         if skipped > 0 {
             let _ = writeln!(out, "    {FAINT}⋮{FAINT:#}");
         }
@@ -62,10 +63,17 @@ fn cell(out: &mut String, step: &Step, width: usize) {
     }
     let room = width.saturating_sub(line.len() + 3);
     let what = padded(&what, room);
-    let _ = match step.access {
-        Some(_) => write!(out, "{HARM}{what}{HARM:#} {FAINT}{line}{FAINT:#}"),
-        None => write!(out, "{what} {FAINT}{line}{FAINT:#}"),
+    let what = match line.is_empty() {
+        true => what.trim_end(),
+        false => &what,
     };
+    let _ = match step.access {
+        Some(_) => write!(out, "{HARM}{what}{HARM:#}"),
+        None => write!(out, "{what}"),
+    };
+    if !line.is_empty() {
+        let _ = write!(out, " {FAINT}{line}{FAINT:#}");
+    }
 }
 
 /// A text of that many characters: cut off, or with blanks behind.
@@ -80,12 +88,18 @@ fn padded(text: &str, width: usize) -> String {
 }
 
 /// Which steps are shown, in order.
-fn chosen(steps: &[Step]) -> Vec<usize> {
-    let marked: Vec<usize> = (0..steps.len()).filter(|&i| steps[i].access.is_some()).collect();
+fn chosen(steps: &[Step], rows: usize) -> Vec<usize> {
+    let marked: Vec<usize> = (0..steps.len())
+        .filter(|&i| steps[i].access.is_some())
+        .collect();
     if marked.is_empty() {
-        return (steps.len().saturating_sub(ROWS)..steps.len()).collect();
+        return (steps.len().saturating_sub(rows)..steps.len()).collect();
     }
-    let involved = |i: &usize| marked.iter().any(|&mark| steps[mark].thread == steps[*i].thread);
+    let involved = |i: &usize| {
+        marked
+            .iter()
+            .any(|&mark| steps[mark].thread == steps[*i].thread)
+    };
     let candidates: Vec<usize> = (0..steps.len()).filter(involved).collect();
     // The nearer to a marked one, the better.
     let distance = |place: usize| {
@@ -105,7 +119,7 @@ fn chosen(steps: &[Step]) -> Vec<usize> {
         .filter(|(distance, _)| *distance <= LEAD)
         .collect();
     near.sort_unstable();
-    near.truncate(ROWS.max(marked.len()));
+    near.truncate(rows.max(marked.len()));
     let mut shown: Vec<usize> = near.into_iter().map(|(_, i)| i).collect();
     shown.sort_unstable();
     shown
@@ -124,7 +138,9 @@ fn threads<'a>(shown: &[usize], steps: &'a [Step]) -> Vec<&'a str> {
 }
 
 fn ordinals(path: &str) -> Vec<u32> {
-    path.split('.').map(|part| part.parse().unwrap_or(u32::MAX)).collect()
+    path.split('.')
+        .map(|part| part.parse().unwrap_or(u32::MAX))
+        .collect()
 }
 
 #[cfg(test)]
@@ -155,26 +171,30 @@ mod tests {
             step("0.1", "write", "balance", 12, Some(2)),
             step("0.1", "release", "accounts", 13, None),
         ]);
-        let shown = render(&Interleaving { skipped: 2, steps });
+        let shown = render(&Interleaving { skipped: 2, steps }, 12);
         insta::assert_snapshot!(text::plain(&shown), @r"
             thread 0.1                            thread 0.2
             ⋮
-                                                  locks log                        :8
-                                                  unlocks log                      :9
+                                                  locks log                         :8
+                                                  unlocks log                       :9
             locks accounts                   :11
-                                                  (1) reads balance               :20
+                                                  (1) reads balance                :20
             (2) writes balance               :12
             unlocks accounts                 :13
         ");
-        assert!(text::plain(&shown).lines().all(|line| line.chars().count() <= 80));
+        assert!(
+            text::plain(&shown)
+                .lines()
+                .all(|line| line.chars().count() <= 80)
+        );
     }
 
     #[test]
     fn without_marks_the_end_is_shown() {
         let steps = (1..=40).map(|line| step("0.1", "write", "x", line, None));
         let steps: Vec<Step> = steps.collect();
-        let shown = text::plain(&render(&Interleaving { skipped: 0, steps }));
-        assert_eq!(shown.lines().count(), ROWS + 2);
+        let shown = text::plain(&render(&Interleaving { skipped: 0, steps }, 12));
+        assert_eq!(shown.lines().count(), 12 + 2);
         assert!(shown.contains(":40") && shown.contains('⋮') && !shown.contains(":20"));
     }
 
@@ -185,7 +205,10 @@ mod tests {
             step("0.1", "write", &long, 1, Some(1)),
             step("0.2", "write", &long, 2, Some(2)),
         ];
-        let shown = text::plain(&render(&Interleaving { skipped: 0, steps }));
-        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        let shown = text::plain(&render(&Interleaving { skipped: 0, steps }, 12));
+        assert!(
+            shown.lines().all(|line| line.chars().count() <= 80),
+            "{shown}"
+        );
     }
 }

@@ -26,9 +26,7 @@ fn title(finding: &Finding) -> &str {
     match (&finding.kind, finding.detail.as_deref()) {
         (Kind::Race, Some("use-after-free")) => "heap-use-after-free",
         (Kind::Race, Some("vptr")) => "data race on vptr (ctor/dtor vs virtual call)",
-        (Kind::Race, Some("vptr-use-after-free")) => {
-            "heap-use-after-free (virtual call vs free)"
-        }
+        (Kind::Race, Some("vptr-use-after-free")) => "heap-use-after-free (virtual call vs free)",
         (Kind::Race, Some("external")) => "race on external object",
         (Kind::Race, _) => "data race",
         (Kind::Deadlock, Some(_)) => "lock-order-inversion (potential deadlock)",
@@ -102,13 +100,21 @@ fn warning(out: &mut String, edition: &Edition<'_>, finding: &Finding) -> fmt::R
     }
     location(out, edition, finding, &numbers)?;
     for lock in &numbers.locks {
-        writeln!(out, "  Mutex {} ({:#014x}) is {lock}\n", numbers.lock(lock), 0)?;
+        writeln!(
+            out,
+            "  Mutex {} ({:#014x}) is {lock}\n",
+            numbers.lock(lock),
+            0
+        )?;
     }
     for thread in &finding.threads {
         let number = numbers.thread(&thread.thread);
         let number = number.trim_start_matches("thread ");
         let name = thread.name.as_ref().map(|name| format!(" '{name}'"));
-        let parent = thread.thread.rsplit_once('.').map_or("0", |(parent, _)| parent);
+        let parent = thread
+            .thread
+            .rsplit_once('.')
+            .map_or("0", |(parent, _)| parent);
         writeln!(
             out,
             "  Thread {number}{} (tid=0, running) created by {} at:",
@@ -117,16 +123,16 @@ fn warning(out: &mut String, edition: &Edition<'_>, finding: &Finding) -> fmt::R
         )?;
         frames(out, edition, &thread.stack)?;
     }
-    writeln!(out, "SUMMARY: ThreadSanitizer: {}{}", title(finding), summary(edition, finding))?;
+    writeln!(
+        out,
+        "SUMMARY: ThreadSanitizer: {}{}",
+        title(finding),
+        summary(edition, finding)
+    )?;
     writeln!(out, "{RULE}")
 }
 
-fn heading(
-    out: &mut String,
-    numbers: &Numbers<'_>,
-    access: &Access,
-    is_last: bool,
-) -> fmt::Result {
+fn heading(out: &mut String, numbers: &Numbers<'_>, access: &Access, is_last: bool) -> fmt::Result {
     let thread = numbers.thread(&access.thread);
     let locks: Vec<String> = access.locks.iter().map(|lock| numbers.lock(lock)).collect();
     if !["read", "write"].contains(&access.op.as_str()) {
@@ -144,7 +150,11 @@ fn heading(
         true => verb[..1].to_uppercase() + &verb[1..],
         false => format!("Previous {verb}"),
     };
-    write!(out, "  {verb} of size {} at {:#014x} by {thread}", access.size, 0)?;
+    write!(
+        out,
+        "  {verb} of size {} at {:#014x} by {thread}",
+        access.size, 0
+    )?;
     if !locks.is_empty() {
         let locks: Vec<String> = locks.iter().map(|lock| format!("write {lock}")).collect();
         write!(out, " (mutexes: {})", locks.join(", "))?;
@@ -158,7 +168,10 @@ fn stack(out: &mut String, edition: &Edition<'_>, access: &Access) -> fmt::Resul
         return frames(out, edition, &access.stack);
     }
     let place = Frame {
-        function: access.function.clone().unwrap_or_else(|| "<null>".to_owned()),
+        function: access
+            .function
+            .clone()
+            .unwrap_or_else(|| "<null>".to_owned()),
         file: access.file.clone(),
         line: access.line,
         column: access.column,
@@ -173,7 +186,12 @@ fn frames(out: &mut String, edition: &Edition<'_>, frames: &[Frame]) -> fmt::Res
         writeln!(out, "    [failed to restore the stack]")?;
     }
     for (number, frame) in frames.iter().enumerate() {
-        write!(out, "    #{number} {} {}", frame.function, position(edition, frame))?;
+        write!(
+            out,
+            "    #{number} {} {}",
+            frame.function,
+            position(edition, frame)
+        )?;
         if let Some(module) = &frame.module {
             write!(out, " ({module}+{:#x})", frame.offset.unwrap_or(0))?;
         }
@@ -203,7 +221,11 @@ fn location(
     let thread = numbers.thread(thread);
     match location.what.as_str() {
         "global" | "variable" => {
-            writeln!(out, "  Location is global '{name}' of size {size} at {:#014x}\n", 0)
+            writeln!(
+                out,
+                "  Location is global '{name}' of size {size} at {:#014x}\n",
+                0
+            )
         }
         "heap" => {
             writeln!(

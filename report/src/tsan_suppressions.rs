@@ -27,7 +27,10 @@ impl fmt::Display for Line {
 impl Suppressions {
     /// Adds what a file says. The runtime complains about what makes no sense.
     pub fn add(&mut self, text: &str) {
-        let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+        let lines = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.starts_with('#'));
         let lines = lines.filter_map(|line| line.split_once(':'));
         self.lines.extend(lines.map(|(kind, pattern)| Line {
             kind: kind.to_owned(),
@@ -70,8 +73,15 @@ impl Line {
         let stacks = finding.accesses.iter().map(|access| &access.stack);
         let frames = stacks.chain(threads).chain([&finding.location.stack]);
         let in_frame = |frame: &crate::finding::Frame| {
-            let names = [Some(&frame.function), frame.file.as_ref(), frame.module.as_ref()];
-            names.into_iter().flatten().any(|name| glob(&self.pattern, name))
+            let names = [
+                Some(&frame.function),
+                frame.file.as_ref(),
+                frame.module.as_ref(),
+            ];
+            names
+                .into_iter()
+                .flatten()
+                .any(|name| glob(&self.pattern, name))
         };
         self.kind == kind
             && (finding.accesses.iter().any(|access| self.is_at(access))
@@ -81,7 +91,10 @@ impl Line {
 
     fn is_at(&self, access: &Access) -> bool {
         let names = [access.function.as_ref(), access.file.as_ref()];
-        names.into_iter().flatten().any(|name| glob(&self.pattern, name))
+        names
+            .into_iter()
+            .flatten()
+            .any(|name| glob(&self.pattern, name))
     }
 }
 
@@ -123,11 +136,22 @@ mod tests {
 
     #[test]
     fn files_are_read_as_tsan_reads_them() {
-        for text in ["race:deposit", "# why\nrace:^tel*r$", "race:bank.c", "race_top:deposit"] {
+        for text in [
+            "race:deposit",
+            "# why\nrace:^tel*r$",
+            "race:bank.c",
+            "race_top:deposit",
+        ] {
             assert!(suppressed(text), "{text}");
         }
         assert!(suppressed("race:^balance$"));
-        for text in ["race_top:teller", "deadlock:deposit", "# race:deposit", "race:audit", ""] {
+        for text in [
+            "race_top:teller",
+            "deadlock:deposit",
+            "# race:deposit",
+            "race:audit",
+            "",
+        ] {
             assert!(!suppressed(text), "{text}");
         }
     }

@@ -167,7 +167,12 @@ fn edition(report: &Report) -> Edition<'_> {
 
 #[test]
 fn sarif_is_valid() {
-    let schema: Value = serde_json::from_str(include_str!("sarif-schema-2.1.0.json")).unwrap();
+    let mut schema: Value = serde_json::from_str(include_str!("sarif-schema-2.1.0.json")).unwrap();
+    // Their patterns are no regular expressions: a bracket is closed that was not opened.
+    for owner in ["run", "toolComponent"] {
+        let language = &mut schema["definitions"][owner]["properties"]["language"];
+        language.as_object_mut().unwrap().remove("pattern").unwrap();
+    }
     let validator = validator_for(&schema).unwrap();
     for report in [report(), Report::default()] {
         let log: Value = serde_json::from_str(&sarif::render(&edition(&report))).unwrap();
@@ -222,7 +227,10 @@ fn sarif_has_what_code_scanning_wants() {
     };
     assert_eq!(order(&flows[0]), [1, 2]);
     assert_eq!(order(&flows[1]), [3]);
-    assert_eq!(results.last().unwrap()["suppressions"][0]["justification"], "an estimate");
+    assert_eq!(
+        results.last().unwrap()["suppressions"][0]["justification"],
+        "an estimate"
+    );
 }
 
 #[test]
@@ -231,7 +239,11 @@ fn junit_counts_what_fails() {
     let xml = junit::render(&edition(&report));
     let read = quick_junit::Report::deserialize_from_str(&xml).unwrap();
     let suite = &read.test_suites[0];
-    assert_eq!((suite.tests, suite.failures, suite.disabled), (11, 3, 8), "{xml}");
+    assert_eq!(
+        (suite.tests, suite.failures, suite.skipped),
+        (11, 3, 8),
+        "{xml}"
+    );
     assert!(xml.contains("suppressed: an estimate"));
     let nothing = junit::render(&edition(&Report::default()));
     let read = quick_junit::Report::deserialize_from_str(&nothing).unwrap();
@@ -244,7 +256,8 @@ fn annotations_are_a_line_each() {
     let text = github::render(&edition(&report));
     assert_eq!(text.lines().count(), report.findings.len());
     assert!(text.lines().all(|line| line.starts_with("::")), "{text}");
-    let first = "::error file=src/bank account.c,line=12,col=9,title=R1 race on balance (confirmed)::";
+    let first =
+        "::error file=src/bank account.c,line=12,col=9,title=R1 race on balance (confirmed)::";
     assert!(text.starts_with(first), "{text}");
     // What is known, or not certain, is no error.
     assert_eq!(text.matches("::error ").count(), 3);

@@ -99,7 +99,11 @@ impl<'a> Hunting<'a> {
         begun: Instant,
     ) -> Result<Self, Error> {
         let here = env::current_dir().map_err(Error::file(Path::new(".")))?;
-        let known = Known::with(&here, args.baseline.as_deref(), args.suppressions.as_deref())?;
+        let known = Known::with(
+            &here,
+            args.baseline.as_deref(),
+            args.suppressions.as_deref(),
+        )?;
         let mut store = Store::open(&here)?;
         let report = Report {
             program: subject::in_words(words),
@@ -163,7 +167,8 @@ impl<'a> Hunting<'a> {
             if phase == Phase::Observing {
                 self.predict();
             }
-            self.retelling.go_on(&self.course.findings(), &self.program, self.args.jobs);
+            self.retelling
+                .go_on(&self.course.findings(), &self.program, self.args.jobs);
             self.note(false)?;
         }
         Ok(())

@@ -81,7 +81,12 @@ fn listing(file: &Suppressions) -> String {
     for (number, entry) in (1..).zip(file.entries()) {
         let Suppression { reason, date } = &entry.suppression;
         let since = date.as_ref().map(|date| format!(" (since {date})"));
-        let _ = writeln!(out, "{number}. {}{}", entry.finding, since.unwrap_or_default());
+        let _ = writeln!(
+            out,
+            "{number}. {}{}",
+            entry.finding,
+            since.unwrap_or_default()
+        );
         for place in &entry.places {
             let _ = writeln!(out, "   {place}");
         }

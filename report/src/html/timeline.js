@@ -20,10 +20,10 @@ class Timeline {
       make("button", { type: "button", title: name, "aria-label": name, onclick: () => this.go(to()) }, label);
     this.counter = make("output", { class: "counter" });
     const controls = make("div", { class: "controls" },
-      button("⏮", "First step (Home)", () => 0),
+      button("|◀", "First step (Home)", () => 0),
       button("◀", "Step back (←)", () => this.at - 1),
       button("▶", "Step on (→)", () => this.at + 1),
-      button("⏭", "Last step (End)", () => this.steps.length - 1),
+      button("▶|", "Last step (End)", () => this.steps.length - 1),
       button("◎", "Where it happens (Enter)", () => this.nextMark()),
       this.counter,
       make("span", { class: "hint" }, "← → step · Enter: where it happens"));
