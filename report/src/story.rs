@@ -4,25 +4,32 @@
 
 use std::fmt::Write;
 
-use crate::finding::{Access, Finding, Kind, Report, Status};
+use crate::finding::{Access, Finding, Kind, Novelty, Report, Status};
 use crate::text::{self, FAINT, HARM, HEADING};
 use crate::timeline;
 
-/// All findings, told one after the other. What was tried and did not happen has a line.
+/// All findings, told one after the other. What was tried and did not happen has a line,
+/// and so has what a baseline knows.
 pub fn all(report: &Report) -> String {
     let mut out = String::new();
-    let is_open = |finding: &&Finding| finding.status == Status::Unreproduced;
-    for told in report.findings.iter().filter(|f| !is_open(f)) {
+    let known = |f: &&Finding| f.baseline == Some(Novelty::Unchanged);
+    let is_open = |f: &&Finding| f.status == Status::Unreproduced && !known(f);
+    let findings = || report.findings.iter();
+    for told in findings().filter(|f| !is_open(f) && !known(f)) {
         out += &finding(told);
         out.push('\n');
     }
-    let suspects: Vec<&Finding> = report.findings.iter().filter(is_open).collect();
-    if !suspects.is_empty() {
-        out += "Suspected, tried, and did not happen:\n";
-        for finding in suspects {
-            out += &line(finding);
+    let known: Vec<&Finding> = findings().filter(known).collect();
+    let open: Vec<&Finding> = findings().filter(is_open).collect();
+    for (heading, listed) in [
+        ("Suspected, tried, and did not happen:", open),
+        ("Known in the baseline:", known),
+    ] {
+        if !listed.is_empty() {
+            let _ = writeln!(out, "{heading}");
+            out.extend(listed.into_iter().map(line));
+            out.push('\n');
         }
-        out.push('\n');
     }
     out
 }

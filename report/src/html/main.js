@@ -124,7 +124,7 @@ function details(finding) {
   if (finding.interleaving?.steps?.length) {
     body.append(make("h3", {}, "How it happens"), new Timeline(finding.interleaving).element);
   }
-  const reasons = finding.reasons.map((reason) => make("li", {}, reason.because, make("span", { class: "by" }, ` ${reason.by}`)));
+  const reasons = finding.why.map(([by, because]) => make("li", {}, because, make("span", { class: "by" }, ` ${by}`)));
   body.append(make("div", { class: "why" },
     make("div", {}, make("h3", {}, "Why it is suspected"),
       reasons.length ? make("ul", {}, reasons) : make("p", {}, `Found by ${finding.found_by.join(", ")}.`)),

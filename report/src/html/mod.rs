@@ -45,6 +45,7 @@ fn data(edition: &Edition<'_>) -> Value {
     let finding = |finding: &Finding| {
         let mut value = json!(finding);
         value["what"] = json!(edition.seen(&text::what(finding)));
+        value["why"] = json!(text::folded(finding));
         value["fails"] = json!(edition.fails(finding) && finding.suppression.is_none());
         let rule = Rule::of(&finding.kind);
         value["rule"] = json!({ "summary": rule.summary, "help": rule.help });

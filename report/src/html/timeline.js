@@ -12,7 +12,9 @@ class Timeline {
     const marks = this.steps.map((step, at) => (step.access ? at : -1)).filter((at) => at >= 0);
     this.first = marks[0] ?? this.steps.length - 1;
     this.element = this.build();
-    this.go(this.first, false);
+    this.go(this.first);
+    // Once it is in the page, there is something to scroll.
+    queueMicrotask(() => this.go(this.at));
   }
 
   build() {
@@ -82,7 +84,7 @@ class Timeline {
   }
 
   /** Moves to a step: what comes after has not happened yet. */
-  go(to, scroll = true) {
+  go(to) {
     this.at = Math.max(0, Math.min(this.steps.length - 1, to));
     this.rows.forEach((row, at) => {
       row.classList.toggle("current", at === this.at);
@@ -90,10 +92,7 @@ class Timeline {
       row.setAttribute("aria-selected", String(at === this.at));
     });
     const row = this.rows[this.at];
-    if (scroll || this.list.isConnected) {
-      const middle = row.offsetTop - this.list.clientHeight / 2;
-      this.list.scrollTo({ top: middle, behavior: "instant" });
-    }
+    this.list.scrollTop = row.offsetTop - this.list.clientHeight / 2;
     this.counter.textContent = `step ${this.at + 1} of ${this.steps.length}`;
     this.tell();
   }
