@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use racehound_hunt::{Assignment, Executor, Program, crew, interleaving};
 use racehound_report::finding::{Finding, Interleaving, Status};
@@ -22,6 +22,8 @@ pub(crate) struct Retelling {
 
 type Key = ((String, Option<String>, Vec<String>), Option<String>);
 
+/// Time for it when the budget is spent.
+const GRACE: Duration = Duration::from_secs(5);
 /// How long one execution may take.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Longer traces are not read, in bytes.
@@ -41,6 +43,13 @@ impl Retelling {
         }
     }
 
+    /// The budget is spent: what is confirmed by now has a little time beyond.
+    pub(crate) fn end(&mut self, findings: &[Finding], program: &Program, jobs: usize) {
+        let mut program = program.clone();
+        program.stop.at = Some(Instant::now() + GRACE);
+        self.go_on(findings, &program, jobs);
+    }
+
     /// Makes what is newly confirmed happen again.
     pub(crate) fn go_on(&mut self, findings: &[Finding], program: &Program, jobs: usize) {
         let is_new = |finding: &&Finding| {
@@ -54,7 +63,10 @@ impl Retelling {
             retell(program, finding)
         });
         for (finding, interleaving) in new.iter().zip(told) {
-            self.known.insert(key(finding), interleaving);
+            // Who was stopped may try again.
+            if interleaving.is_some() || !program.stop.is_due() {
+                self.known.insert(key(finding), interleaving);
+            }
         }
     }
 

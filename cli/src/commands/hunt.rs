@@ -255,6 +255,8 @@ impl<'a> Hunting<'a> {
     }
 
     fn end(mut self) -> Result<u8, Error> {
+        let findings = self.course.findings();
+        self.retelling.end(&findings, &self.program, self.args.jobs);
         self.note(true)?;
         self.sweep();
         self.display.clear();
