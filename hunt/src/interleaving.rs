@@ -3,7 +3,7 @@
 //! Of everything that the threads did these are told: what orders threads, the accesses
 //! of the finding, and other accesses to the same memory. Of a failure nobody knows which
 //! accesses are to blame, so all are told whose memory is written while several threads use
-//! it.
+//! it, and the last of the execution.
 //!
 //! # Which execution of an access
 //! A line may be executed a thousand times. What counts is where the accesses of the
@@ -44,7 +44,12 @@ pub fn of(trace: &Trace, finding: &Finding, naming: Naming<'_>) -> Option<Interl
         Kind::Failure => shared(trace),
         _ => BTreeMap::new(),
     };
-    let is_told = |event: &Event| match event.op.access() {
+    let last = match finding.kind {
+        Kind::Failure => beginning_of_the_end(trace),
+        _ => usize::MAX,
+    };
+    let is_told = |at: usize, event: &Event| match event.op.access() {
+        Some(_) if at >= last => true,
         _ if event.op.synchronises() && !matches!(event.op, Op::Fence { .. }) => true,
         Some(memory) => {
             concerned.iter().any(|other| other.overlaps(memory))
@@ -67,7 +72,7 @@ pub fn of(trace: &Trace, finding: &Finding, naming: Naming<'_>) -> Option<Interl
     let (mut steps, mut after) = (Vec::new(), 0);
     for (at, event) in trace.events.iter().enumerate() {
         teller.follow(event);
-        if !is_told(event) {
+        if !is_told(at, event) {
             continue;
         }
         if at >= end {
@@ -102,6 +107,14 @@ fn waits(finding: &Finding) -> impl Iterator<Item = Step> + '_ {
         access: Some(number),
         ..Step::default()
     })
+}
+
+/// The accesses from this event on are the last: what a program dies of is among them.
+fn beginning_of_the_end(trace: &Trace) -> usize {
+    const LAST: usize = 3;
+    let events = trace.events.iter().enumerate().rev();
+    let accesses = events.filter(|(_, event)| event.op.access().is_some());
+    accesses.take(LAST).last().map_or(usize::MAX, |(at, _)| at)
 }
 
 /// Who uses a location.
@@ -440,6 +453,8 @@ mod tests {
             ..Finding::default()
         };
         let told = told(&of(&trace, &finding, &unnamed).unwrap());
-        assert_eq!(told, ["T0 write x []", "T1 write x []", "T1 acquire l [l]"]);
+        let shared = ["T0 write x []", "T1 write x []", "T1 acquire l [l]"];
+        let last = ["T1 read c [l]", "T1 write z [l]", "T1 read z [l]"];
+        assert_eq!(told, [shared, last].concat());
     }
 }

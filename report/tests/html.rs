@@ -130,7 +130,10 @@ fn the_report_is_in_the_page_and_nothing_else() {
     // No network.
     for address in ["http:", "https:", "src=", "@import", "url("] {
         let page = page.replace("http://www.w3.org/2000/svg", "");
-        assert!(!page.replace("img src=x", "").contains(address), "{address}");
+        assert!(
+            !page.replace("img src=x", "").contains(address),
+            "{address}"
+        );
     }
 }
 
@@ -153,16 +156,26 @@ fn shown(report: &Report, commands: &str) -> Option<String> {
     let page = page(report).replace("</body>", &script);
     std::fs::write(&file, page).unwrap();
     let output = Command::new(browser)
-        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", directory.path().join("profile").display()))
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--dump-dom",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            directory.path().join("profile").display()
+        ))
         .arg(format!("file://{}", file.display()))
         .output()
         .unwrap();
     let dom = String::from_utf8(output.stdout).unwrap();
     // What comes after the page's own data and scripts is not what is shown.
-    let (shown, _) = dom.split_once("<script type=\"application/json\"").unwrap_or_else(|| {
-        panic!("{}", String::from_utf8_lossy(&output.stderr));
-    });
+    let (shown, _) = dom
+        .split_once("<script type=\"application/json\"")
+        .unwrap_or_else(|| {
+            panic!("{}", String::from_utf8_lossy(&output.stderr));
+        });
     Some(shown.to_owned())
 }
 
@@ -194,7 +207,9 @@ fn the_page_shows_the_report() {
 fn the_keyboard_steps_through_the_schedule() {
     let keys = |keys: &[&str]| {
         let press = |key: &&str| {
-            format!("list.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }}));")
+            format!(
+                "list.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }}));"
+            )
         };
         let presses: String = keys.iter().map(press).collect();
         format!("const list = document.querySelector('.steps'); {presses}")
@@ -246,6 +261,9 @@ fn a_page_without_findings_says_so() {
 #[test]
 fn a_script_that_fails_is_seen() {
     if let Some(shown) = shown(&report(), "setTimeout(() => { throw new Error('oh') }); ") {
-        assert!(shown.contains("This page has failed") && !shown.contains(READY), "{shown}");
+        assert!(
+            shown.contains("This page has failed") && !shown.contains(READY),
+            "{shown}"
+        );
     }
 }

@@ -53,7 +53,10 @@ fn shop() -> Workshop {
 fn a_hunt_is_told_in_every_form() {
     let shop = shop();
     let forms = ["json", "sarif", "html", "junit", "github", "tsan", "text"];
-    let wishes: Vec<String> = forms.iter().map(|f| format!("--format={f}=out.{f}")).collect();
+    let wishes: Vec<String> = forms
+        .iter()
+        .map(|f| format!("--format={f}=out.{f}"))
+        .collect();
     let wishes: Vec<&str> = wishes.iter().map(String::as_str).collect();
     let output = hunted(&shop, &wishes);
     assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
@@ -64,7 +67,13 @@ fn a_hunt_is_told_in_every_form() {
     assert_eq!(finding["status"], "confirmed");
     assert_eq!(finding["fingerprint"].as_str().unwrap().len(), 16);
     let line = |access: &Value| access["source"]["lines"].as_array().unwrap().len();
-    assert!(finding["accesses"].as_array().unwrap().iter().all(|a| line(a) == 7));
+    assert!(
+        finding["accesses"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|a| line(a) == 7)
+    );
     // The two accesses are side by side, in two threads.
     let steps = finding["interleaving"]["steps"].as_array().unwrap();
     let marked: Vec<&Value> = steps.iter().filter(|s| !s["access"].is_null()).collect();
@@ -131,8 +140,14 @@ fn a_baseline_forgives_what_was_there() {
     shop.write("counters.c", &moved);
     let output = hunted(&shop, &["--baseline", "base.json", "--json", "now.json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(shop.findings("now.json")["findings"][0]["baseline"], "unchanged");
-    assert!(stdout(&output).contains("known in the baseline"), "{output:?}");
+    assert_eq!(
+        shop.findings("now.json")["findings"][0]["baseline"],
+        "unchanged"
+    );
+    assert!(
+        stdout(&output).contains("known in the baseline"),
+        "{output:?}"
+    );
     // What was added is new.
     shop.write("counters.c", &moved.replace("/* more */", "ask();"));
     let output = hunted(&shop, &["--baseline", "base.json", "--json", "now.json"]);
@@ -140,7 +155,10 @@ fn a_baseline_forgives_what_was_there() {
     let report = shop.findings("now.json");
     let new = report["findings"].as_array().unwrap().iter();
     let new: Vec<&Value> = new.filter(|f| f["baseline"] == "new").collect();
-    assert!(!new.is_empty() && new.iter().all(|f| f["location"]["name"] == "asked"), "{new:#?}");
+    assert!(
+        !new.is_empty() && new.iter().all(|f| f["location"]["name"] == "asked"),
+        "{new:#?}"
+    );
     let report = shop.racehound(&["report", "--baseline", "base.json"]);
     assert_eq!(report.status.code(), Some(FINDINGS));
     let nothing = shop.racehound(&["report", "--baseline", "none.json"]);
@@ -152,7 +170,11 @@ fn what_is_accepted_is_counted_and_not_shown() {
     let shop = shop();
     hunted(&shop, &[]);
     let output = shop.racehound(&["suppress", "R1"]);
-    assert_eq!(output.status.code(), Some(USAGE), "a reason is wanted: {output:?}");
+    assert_eq!(
+        output.status.code(),
+        Some(USAGE),
+        "a reason is wanted: {output:?}"
+    );
     let output = shop.racehound(&["suppress", "R7", "--reason", "none"]);
     assert_eq!(output.status.code(), Some(USAGE), "{output:?}");
     let all = stdout(&shop.racehound(&["report"]));
@@ -161,14 +183,20 @@ fn what_is_accepted_is_counted_and_not_shown() {
     let suppress = [&["suppress", "--reason", "an \"estimate\""], &ids[..]].concat();
     assert!(shop.racehound(&suppress).status.success());
     let file = fs::read_to_string(shop.path("racehound.suppressions")).unwrap();
-    assert!(file.contains("race on served") && file.contains("an \"estimate\""), "{file}");
+    assert!(
+        file.contains("race on served") && file.contains("an \"estimate\""),
+        "{file}"
+    );
     assert!(stdout(&shop.racehound(&["suppress", "--list"])).contains("an \"estimate\""));
 
     for command in [&["report"][..], &["hunt", "--runs", "20", "counters.c"]] {
         let output = shop.racehound(command);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let told = stdout(&output);
-        assert!(told.contains("suppressed") && !told.contains("thread 0."), "{told}");
+        assert!(
+            told.contains("suppressed") && !told.contains("thread 0."),
+            "{told}"
+        );
     }
     // Also by whoever runs the program once, and after the code has moved.
     shop.write("counters.c", &format!("/* moved */\n{COUNTERS}"));
@@ -190,7 +218,12 @@ fn tsan_s_suppressions_are_honoured() {
     shop.write("known.txt", "# by design\nrace:^serve$\n");
     let output = hunted(&shop, &["--suppressions", "known.txt", "--json", "f.json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(shop.findings("f.json")["findings"].as_array().unwrap().is_empty());
+    assert!(
+        shop.findings("f.json")["findings"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
     shop.write("known.txt", "race:^elsewhere$\n");
     let output = hunted(&shop, &["--suppressions", "known.txt"]);
     assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
@@ -203,7 +236,15 @@ fn one_run_is_told_in_any_form() {
     let shop = shop();
     shop.cc(&["-g", "counters.c", "-o", "counters"]);
     let run = |form: &str| {
-        let arguments = ["run", "--detector", "hybrid", "--format", form, "--", "./counters"];
+        let arguments = [
+            "run",
+            "--detector",
+            "hybrid",
+            "--format",
+            form,
+            "--",
+            "./counters",
+        ];
         let output = shop.racehound(&arguments);
         assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
         stderr(&output)
@@ -213,5 +254,9 @@ fn one_run_is_told_in_any_form() {
     assert_eq!(log["runs"][0]["results"][0]["ruleId"], "race");
     // With a file for others, the runtime goes on telling as it finds.
     assert!(run("junit=out.xml").contains("WARNING: ThreadSanitizer: data race"));
-    assert!(fs::read_to_string(shop.path("out.xml")).unwrap().contains("<failure"));
+    assert!(
+        fs::read_to_string(shop.path("out.xml"))
+            .unwrap()
+            .contains("<failure")
+    );
 }

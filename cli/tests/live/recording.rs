@@ -949,7 +949,12 @@ fn an_execution_under_control_is_recorded_as_it_was() {
             let at = |((by, at, what, _), _): &(&(String, u32, Kind, u32), &u64)| {
                 of_children(by) && *at == line && *what == kind
             };
-            recorded.counts.iter().filter(at).map(|(_, count)| count).sum()
+            recorded
+                .counts
+                .iter()
+                .filter(at)
+                .map(|(_, count)| count)
+                .sum()
         };
         assert_eq!(both(7, Kind::Write), 6, "{plan}");
         assert_eq!(both(10, Kind::Write), 2, "{plan}");
