@@ -446,8 +446,10 @@ mod tests {
 
     #[test]
     fn of_a_failure_everything_shared_is_told() {
-        let trace =
-            trace("T0|w(c)|1; T0|w(x)|1; T1|w(x)|2; T1|w(y)|3; T1|acq(l)|4; T0|r(c)|5; T1|r(c)|6");
+        let trace = trace(
+            "T0|w(c)|1; T0|w(x)|1; T1|w(x)|2; T1|w(y)|3; T1|acq(l)|4; T0|r(c)|5; T1|r(c)|6; \
+             T1|w(z)|7; T1|r(z)|8",
+        );
         let finding = Finding {
             kind: Kind::Failure,
             ..Finding::default()
