@@ -110,7 +110,10 @@ impl Executor for Program {
         }
         let journal = NamedTempFile::with_prefix("racehound-run-").map_err(failed)?;
         let mut command = self.background().map_err(failed)?;
-        command.env(options::VARIABLE, spoken(assignment, &journal)?);
+        command.env(
+            options::VARIABLE,
+            spoken(self.options.clone(), assignment, &journal)?,
+        );
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         if assignment.schedule != Plan::Free {
             fix_addresses(&mut command);
@@ -143,8 +146,11 @@ impl Executor for Program {
 }
 
 /// What the runtime is told.
-fn spoken(assignment: &Assignment, journal: &NamedTempFile) -> Result<Options, Unspeakable> {
-    let mut options = Options::inherited();
+fn spoken(
+    mut options: Options,
+    assignment: &Assignment,
+    journal: &NamedTempFile,
+) -> Result<Options, Unspeakable> {
     options.add("detector", &assignment.detector)?;
     if assignment.schedule != Plan::Free {
         options.add("schedule", assignment.schedule.to_string())?;

@@ -16,6 +16,8 @@ use std::time::Instant;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use crate::options::Options;
+
 /// What to run, and with what around it.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
@@ -27,6 +29,8 @@ pub struct Program {
     pub environment: Vec<(OsString, OsString)>,
     /// Where it finds its standard input; nothing, if there is no such file.
     pub input: Option<PathBuf>,
+    /// What the runtime is told in each execution.
+    pub options: Options,
     /// What ends its executions, and keeps new ones from beginning.
     pub stop: Stop,
 }

@@ -10,23 +10,30 @@ use std::{env, io};
 use racehound_hunt::course::{self, Course, Phase, Settings, Task};
 use racehound_hunt::program::Stop;
 use racehound_hunt::{Ending, Program, crew, harm};
-use racehound_predict::Options;
-use racehound_report::finding::{Finding, Report, Status};
-use racehound_report::story::{self, Sources};
+use racehound_report::finding::{Finding, Moment, Report, Status};
+use racehound_report::{source, story};
 use racehound_store::Store;
 use tempfile::NamedTempFile;
 
 use super::predict;
+use super::run::relative;
 use crate::args::Hunt;
 use crate::error::Error;
+use crate::known::Known;
 use crate::progress::Display;
+use crate::retelling::Retelling;
 use crate::stdin::Spool;
-use crate::{FINDINGS, build, compile, output, predictions, store, subject, verdict};
+use crate::{FINDINGS, build, compile, formats, predictions, store, subject, verdict};
 
 /// Hunts.
 pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
+    args.output.here()?;
     let words = words(args)?;
     let mut program = subject::of(&words)?;
+    if let Some(file) = &args.suppressions {
+        let path = std::path::absolute(file).map_err(Error::file(file))?;
+        program.options.add("suppressions", path)?;
+    }
     let input = match &args.stdin {
         Some(file) => Spool::File(std::path::absolute(file).map_err(Error::file(file))?),
         None => Spool::take()?,
@@ -80,6 +87,8 @@ struct Hunting<'a> {
     trace: NamedTempFile,
     schedules: PathBuf,
     display: Display,
+    known: Known,
+    retelling: Retelling,
 }
 
 impl<'a> Hunting<'a> {
@@ -90,6 +99,11 @@ impl<'a> Hunting<'a> {
         begun: Instant,
     ) -> Result<Self, Error> {
         let here = env::current_dir().map_err(Error::file(Path::new(".")))?;
+        let known = Known::with(
+            &here,
+            args.baseline.as_deref(),
+            args.suppressions.as_deref(),
+        )?;
         let mut store = Store::open(&here)?;
         let report = Report {
             program: subject::in_words(words),
@@ -106,6 +120,7 @@ impl<'a> Hunting<'a> {
         let record = store.begin(&report)?;
         let trace = NamedTempFile::with_prefix("racehound-trace-");
         let trace = trace.map_err(Error::file(&env::temp_dir()))?;
+        let schedules = store::schedules(&here, &report.program)?;
         let settings = Settings {
             seed: args.seed,
             limit: Duration::from_secs(args.timeout),
@@ -113,11 +128,14 @@ impl<'a> Hunting<'a> {
             explorers: EXPLORERS.max(args.jobs as u64),
             patience: PATIENCE,
             relations: store::relations(&program.path)?,
-            schedules: store::schedules(&here)?,
+            schedules: schedules.clone(),
             trace: trace.path().to_owned(),
         };
+        let retelling = Retelling::of(&earlier);
         Ok(Self {
             args,
+            known,
+            retelling,
             program,
             begun,
             course: Course::new(settings, earlier, explored),
@@ -125,7 +143,7 @@ impl<'a> Hunting<'a> {
             store,
             record,
             trace,
-            schedules: store::schedules(&here)?,
+            schedules,
             display: Display::new(),
         })
     }
@@ -149,6 +167,8 @@ impl<'a> Hunting<'a> {
             if phase == Phase::Observing {
                 self.predict();
             }
+            self.retelling
+                .go_on(&self.course.findings(), &self.program, self.args.jobs);
             self.note(false)?;
         }
         Ok(())
@@ -164,7 +184,7 @@ impl<'a> Hunting<'a> {
         let Ok(trace) = predict::read(self.trace.path()) else {
             return;
         };
-        let forecast = racehound_predict::predict(&trace, &Options::default());
+        let forecast = racehound_predict::predict(&trace, &racehound_predict::Options::default());
         for predicted in predictions::findings(&trace, &forecast) {
             let mut files = Vec::new();
             for (name, schedule) in predict::schedules(&forecast, &predicted) {
@@ -205,6 +225,15 @@ impl<'a> Hunting<'a> {
     fn note(&mut self, is_over: bool) -> Result<(), Error> {
         self.report.findings = self.course.findings();
         self.report.runs = self.course.runs();
+        self.report.costs = self.course.costs().to_vec();
+        self.report.history.push(Moment {
+            runs: self.report.runs,
+            milliseconds: self.begun.elapsed().as_millis() as u64,
+            found: self.report.findings.len(),
+            confirmed: count(&self.report.findings, Status::Confirmed),
+        });
+        self.retelling.add_to(&mut self.report.findings);
+        source::embed(&mut self.report);
         self.store.note(&self.record, &mut self.report, is_over)?;
         Ok(())
     }
@@ -226,26 +255,30 @@ impl<'a> Hunting<'a> {
     }
 
     fn end(mut self) -> Result<u8, Error> {
+        let findings = self.course.findings();
+        self.retelling.end(&findings, &self.program, self.args.jobs);
         self.note(true)?;
         self.sweep();
         self.display.clear();
+        let gone = self.known.settle(&mut self.report);
         let failing = verdict::failing(&self.report, self.args.fail_on);
         let code = if failing > 0 { FINDINGS } else { 0 };
-        let mut text = told(&self.report);
+        let mut text = story::all(&relative(&self.report));
         for ending in self.course.ailing() {
             text += &format!(
                 "By itself the program {}; that is no finding.\n",
                 ends(*ending)
             );
         }
+        text += &verdict::absent(gone);
         let seconds = self.begun.elapsed().as_secs_f64();
         let runs = self.course.runs();
         text += &format!("{runs} runs in {seconds:.1} s: ");
         text += &verdict::closing(&self.report, failing, code);
-        output::show(&text)?;
-        if let Some(path) = &self.args.json {
-            output::write_report(path, &self.report)?;
-        }
+        let directory = self.report.directory.clone().unwrap_or_default();
+        let root = formats::root(Path::new(&directory));
+        let edition = verdict::edition(&self.report, self.args.fail_on, &root);
+        self.args.output.publish(&edition, &text)?;
         Ok(code)
     }
 }
@@ -269,26 +302,4 @@ fn ends(ending: Ending) -> String {
         Ending::Signal(signal) => format!("dies of {}", harm::signal(signal)),
         Ending::Limit => "does not end in time".to_owned(),
     }
-}
-
-/// The findings, told one after the other.
-pub(crate) fn told(report: &Report) -> String {
-    let directory = report.directory.clone().unwrap_or_default();
-    let mut sources = Sources::seen_from(Path::new(&directory));
-    let report = super::run::relative(report);
-    let mut text = String::new();
-    let is_open = |finding: &&Finding| finding.status == Status::Unreproduced;
-    for finding in report.findings.iter().filter(|f| !is_open(f)) {
-        text += &story::finding(finding, &mut sources);
-        text.push('\n');
-    }
-    let suspects: Vec<&Finding> = report.findings.iter().filter(is_open).collect();
-    if !suspects.is_empty() {
-        text += "Suspected, tried, and did not happen:\n";
-        for finding in suspects {
-            text += &story::line(finding);
-        }
-        text.push('\n');
-    }
-    text
 }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use racehound_report::finding::{Explanation, Finding, Harm, Kind, Location, Status};
+use racehound_report::finding::{Cost, Explanation, Finding, Harm, Kind, Location, Status};
 use racehound_schedule::{Collecting, Places, Plan};
 
 use crate::confirm::{self, Outcome, Suspect};
@@ -115,6 +115,7 @@ pub struct Course {
     explored: u64,
     idle: u32,
     runs: u64,
+    costs: Vec<Cost>,
 }
 
 impl Course {
@@ -136,6 +137,7 @@ impl Course {
             explored,
             idle: 0,
             runs: 0,
+            costs: Vec::new(),
         }
     }
 
@@ -254,8 +256,9 @@ impl Course {
     /// Looks at what came of a task.
     pub fn learn(&mut self, task: &Task, result: Result) {
         match (task, result) {
-            (Task::Usual(_), Result::Executed(execution)) => {
+            (Task::Usual(assignment), Result::Executed(execution)) => {
                 self.runs += 1;
+                self.weigh(assignment, &execution);
                 if execution.ending != Ending::Code(0) && !self.ailing.contains(&execution.ending) {
                     self.ailing.push(execution.ending);
                 }
@@ -263,6 +266,7 @@ impl Course {
             }
             (Task::Explore(assignment), Result::Executed(execution)) => {
                 self.runs += 1;
+                self.weigh(assignment, &execution);
                 self.look_at(assignment, *execution);
             }
             (Task::Repeat(finding, assignment), Result::Executed(execution)) => {
@@ -285,6 +289,22 @@ impl Course {
             }
             _ => {}
         }
+    }
+
+    /// Notes what an execution took whose course the system decides.
+    fn weigh(&mut self, assignment: &Assignment, execution: &Execution) {
+        if assignment.schedule != Plan::Free {
+            return;
+        }
+        let technique = match assignment.record {
+            Some(_) => "recording".to_owned(),
+            None => assignment.detector.clone(),
+        };
+        self.costs.push(Cost {
+            run: self.runs,
+            technique,
+            microseconds: execution.elapsed.as_micros() as u64,
+        });
     }
 
     /// Takes a prediction in, with the files of the schedules that should make it
@@ -533,6 +553,11 @@ impl Course {
     /// The schedules that were written.
     pub fn schedules(&self) -> &[PathBuf] {
         &self.schedules
+    }
+
+    /// What executions took whose course the system decides.
+    pub fn costs(&self) -> &[Cost] {
+        &self.costs
     }
 
     /// How the program ends badly by itself.
