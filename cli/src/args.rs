@@ -8,6 +8,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use racehound_detect::Which;
 use racehound_sample::Rate;
 
+use crate::formats::Outputs;
+
 /// Finds the concurrency bugs that an ordinary test run does not hit.
 #[derive(Debug, Parser)]
 #[command(name = "racehound", version, max_term_width = 100)]
@@ -26,6 +28,7 @@ pub(crate) enum Command {
     Report(ShowReport),
     #[command(subcommand)]
     Store(StoreCommand),
+    Suppress(Suppress),
     Analyze(Analyze),
     Predict(Predict),
     #[command(subcommand)]
@@ -77,7 +80,7 @@ pub(crate) struct Manual {
 /// With --json, or another --format than tsan, racehound stays behind the program until it ends,
 /// passes signals on to it, and ends as it does, by the same signal if it was killed. The findings
 /// are complete up to that point, whatever the program died of, and those of its child processes
-/// are among them.
+/// are among them. Standard output is the program's: what has no file goes to standard error.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   racehound cc -g bank.c -o bank && racehound run -- ./bank
@@ -161,14 +164,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 
-    /// Write the findings as JSON to a file when the program has ended; standard output is the
-    /// program's, so - is refused
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    /// How findings look on standard error
-    #[arg(long, value_enum, default_value_t = RunFormat::Tsan)]
-    pub(crate) format: RunFormat,
+    #[command(flatten)]
+    pub(crate) output: Outputs,
 
     /// How certain a finding must be for exit code 66
     #[arg(long, value_enum, default_value_t = FailOn::Predicted)]
@@ -315,9 +312,18 @@ pub(crate) struct Hunt {
     #[arg(long)]
     pub(crate) fresh: bool,
 
-    /// Write the findings as JSON to a file; - writes to standard output
+    #[command(flatten)]
+    pub(crate) output: Outputs,
+
+    /// Fail only for what this earlier report (--json) does not have; code that has only moved is
+    /// recognised
     #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    pub(crate) baseline: Option<PathBuf>,
+
+    /// A file of ThreadSanitizer's suppressions, with lines such as race:deposit; without it, the
+    /// one that TSAN_OPTIONS names
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppressions: Option<PathBuf>,
 
     /// How certain a finding must be for exit code 66
     #[arg(long, value_enum, default_value_t = FailOn::Observed)]
@@ -354,14 +360,55 @@ pub(crate) struct Around {
 
 /// Show the last hunt again
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound report
+  racehound report --format html=hunt.html
+  racehound report --format sarif --baseline last-week.json")]
 pub(crate) struct ShowReport {
-    /// Write the findings as JSON to a file instead; - writes to standard output
+    #[command(flatten)]
+    pub(crate) output: Outputs,
+
+    /// Fail only for what this earlier report (--json) does not have; code that has only moved is
+    /// recognised
     #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    pub(crate) baseline: Option<PathBuf>,
 
     /// How certain a finding must be for exit code 66
     #[arg(long, value_enum, default_value_t = FailOn::Observed)]
     pub(crate) fail_on: FailOn,
+}
+
+/// Accept a finding: it is counted from now on, and no longer shown
+///
+/// Writes an entry to racehound.suppressions in the current directory, to be reviewed and kept with
+/// the sources: what the finding is, where, why it is accepted and since when. hunt, run and report
+/// go by it; the exit code does, too. A finding is recognised after its lines have moved, as long
+/// as they read the same.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound suppress R1 --reason 'the count is an estimate'
+  racehound suppress --list
+  racehound suppress --remove R1")]
+pub(crate) struct Suppress {
+    /// Findings of the last hunt, such as R1
+    #[arg(value_name = "ID", required_unless_present_any = ["list", "remove"], requires = "reason")]
+    pub(crate) id: Vec<String>,
+
+    /// Why it is accepted
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) reason: Option<String>,
+
+    /// Take findings from this report (--json) instead of the last hunt
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Say what is accepted
+    #[arg(long, conflicts_with_all = ["id", "remove"])]
+    pub(crate) list: bool,
+
+    /// Accept it no longer: a finding, or its number in the list
+    #[arg(long, value_name = "ID")]
+    pub(crate) remove: Vec<String>,
 }
 
 /// How many executions can go on at once.
@@ -427,14 +474,6 @@ pub(crate) struct Replay {
         value_name = "PROGRAM"
     )]
     pub(crate) program: Vec<OsString>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunFormat {
-    /// In ThreadSanitizer's layout, as they are found
-    Tsan,
-    /// In our own, each pair of places once, when the program has ended
-    Text,
 }
 
 fn live_detector(name: &str) -> Result<String, String> {
@@ -531,9 +570,8 @@ pub(crate) struct Analyze {
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = jobs)]
     pub(crate) jobs: usize,
 
-    /// Write the findings as JSON to a file; - writes to standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Outputs,
 
     /// Show at most this many findings; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 50)]
@@ -617,9 +655,8 @@ pub(crate) struct Predict {
     )]
     pub(crate) timeout: u64,
 
-    /// Write the findings as JSON to a file; - writes to standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Outputs,
 
     /// Show at most this many findings; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 50)]

@@ -96,28 +96,11 @@ fn access(side: &Side, size: u32, tables: &Tables) -> Access {
             thread: tables.thread_name(side.thread),
             locks: names(&side.locks, tables),
             atomic: side.kind.is_atomic(),
-            ..nowhere()
+            ..Access::default()
         },
         side.site,
         tables,
     )
-}
-
-/// An access of which nothing is known.
-pub(crate) fn nowhere() -> Access {
-    Access {
-        op: String::new(),
-        size: 0,
-        thread: String::new(),
-        file: None,
-        line: None,
-        column: None,
-        function: None,
-        site: String::new(),
-        locks: Vec::new(),
-        atomic: false,
-        stack: Vec::new(),
-    }
 }
 
 /// An access with all that is known of its place.

@@ -9,15 +9,18 @@ mod compile;
 mod confirm;
 mod error;
 mod findings;
+mod formats;
 mod gdb;
 mod input;
 mod instrumentation;
 mod journal;
+mod known;
 mod output;
 mod pairs;
 mod plan;
 mod predictions;
 mod progress;
+mod retelling;
 mod shell;
 mod stdin;
 mod store;
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Store(StoreCommand::Reset(args)) => commands::store::reset(&args),
         Command::Store(StoreCommand::Merge(args)) => commands::store::merge(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Suppress(args) => commands::suppress::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
         Command::Completions(args) => commands::completions::run(&args),

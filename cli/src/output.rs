@@ -132,19 +132,20 @@ fn until_complete(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Writes a report as JSON to a file, which appears complete or not at all; `-`
-/// is standard output.
-pub(crate) fn write_report(path: &Path, report: &Report) -> Result<(), Error> {
+/// A report as JSON.
+pub(crate) fn json(report: &Report) -> String {
     let mut json = serde_json::to_string_pretty(report).expect("a report is plain data");
     json.push('\n');
-    if path == Path::new("-") {
-        return show(&json);
-    }
+    json
+}
+
+/// Writes a text to a file, which appears complete or not at all.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
     if !is_replaceable(path) {
-        return std::fs::write(path, json).map_err(Error::file(path));
+        return std::fs::write(path, text).map_err(Error::file(path));
     }
     let temporary = until_complete(path);
-    let written = std::fs::write(&temporary, json).and_then(|()| std::fs::rename(&temporary, path));
+    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|error| {
         // What could not be completed is of no use.
         let _ = std::fs::remove_file(&temporary);

@@ -8,7 +8,7 @@ use racehound_predict::{Circumstances, Forecast, Prediction};
 use racehound_report::finding::{Access, Explanation, Finding, Kind, Location, Status};
 use racehound_trace::Trace;
 
-use crate::findings::{at_site, names, nowhere, what};
+use crate::findings::{at_site, names, what};
 
 /// The technique's name in findings.
 const PECAN: &str = "pecan";
@@ -55,7 +55,7 @@ fn finding<'c>(
     let tables = &trace.tables;
     let access = |event: &u32| {
         let Some(happened) = trace.events.get(*event as usize) else {
-            return nowhere();
+            return Access::default();
         };
         let memory = happened.op.access();
         let access = Access {
@@ -68,7 +68,7 @@ fn finding<'c>(
             thread: tables.thread_name(happened.thread),
             locks: about(event).map_or_else(Vec::new, |c| names(&c.locks, tables)),
             atomic: memory.is_some_and(|m| m.is_atomic),
-            ..nowhere()
+            ..Access::default()
         };
         at_site(access, happened.site, tables)
     };

@@ -6,6 +6,7 @@ use std::{env, fs};
 
 use racehound::runtime::{self, Runtime};
 use racehound_hunt::Program;
+use racehound_hunt::options::Options;
 
 use crate::error::Error;
 use crate::instrumentation::{self, Instrumentation};
@@ -39,6 +40,7 @@ pub(crate) fn of(words: &[OsString]) -> Result<Program, Error> {
         path,
         words: words.to_vec(),
         environment,
+        options: Options::inherited(),
         ..Program::default()
     })
 }

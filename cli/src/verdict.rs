@@ -3,21 +3,41 @@
 
 use std::fmt::Write;
 
-use racehound_report::finding::{Report, Status};
+use std::path::Path;
+
+use racehound_report::edition::{self, Edition};
+use racehound_report::finding::{Novelty, Report, Status};
+use racehound_report::table::counted;
 use racehound_report::text;
 
 use crate::args::FailOn;
 
+/// How certain a finding must be to fail for.
+pub(crate) fn level(fail_on: FailOn) -> Option<Status> {
+    match fail_on {
+        FailOn::Predicted => Some(Status::Predicted),
+        FailOn::Observed => Some(Status::Observed),
+        FailOn::Confirmed => Some(Status::Confirmed),
+        FailOn::Never => None,
+    }
+}
+
 /// How many findings are at the level that fails.
 pub(crate) fn failing(report: &Report, fail_on: FailOn) -> usize {
-    let level = match fail_on {
-        FailOn::Predicted => Status::Predicted,
-        FailOn::Observed => Status::Observed,
-        FailOn::Confirmed => Status::Confirmed,
-        FailOn::Never => return 0,
-    };
+    let level = level(fail_on);
     let findings = report.findings.iter();
-    findings.filter(|finding| finding.status >= level).count()
+    findings
+        .filter(|finding| edition::fails(finding, level))
+        .count()
+}
+
+/// The report with what its forms must know beside it.
+pub(crate) fn edition<'a>(report: &'a Report, fail_on: FailOn, root: &'a Path) -> Edition<'a> {
+    Edition {
+        report,
+        fail_on: level(fail_on),
+        root,
+    }
 }
 
 /// The findings, at most `limit` of them; 0 is no limit.
@@ -37,6 +57,17 @@ pub(crate) fn listing(report: &Report, limit: usize) -> String {
     out
 }
 
+/// What is said of findings of a baseline that are gone.
+pub(crate) fn absent(gone: Option<usize>) -> String {
+    match gone {
+        None | Some(0) => String::new(),
+        Some(gone) => format!(
+            "{} of the baseline no longer found.\n",
+            counted(gone, "finding")
+        ),
+    }
+}
+
 /// The line that sums them up.
 pub(crate) fn closing(report: &Report, failing: usize, code: u8) -> String {
     let count = |status: Status| {
@@ -44,7 +75,7 @@ pub(crate) fn closing(report: &Report, failing: usize, code: u8) -> String {
         findings.filter(|f| f.status == status).count()
     };
     let always = [Status::Observed, Status::Predicted];
-    let counted: Vec<String> = [
+    let numbers: Vec<String> = [
         Status::Confirmed,
         Status::Observed,
         Status::Predicted,
@@ -54,10 +85,18 @@ pub(crate) fn closing(report: &Report, failing: usize, code: u8) -> String {
     .filter(|status| always.contains(status) || count(*status) > 0)
     .map(|status| format!("{} {}", count(status), status.name()))
     .collect();
-    let counted = counted.join(", ");
+    let mut numbers = numbers.join(", ");
+    if !report.suppressed.is_empty() {
+        let _ = write!(numbers, ", {} suppressed", report.suppressed.len());
+    }
+    let known = |novelty: Option<Novelty>| novelty == Some(Novelty::Unchanged);
+    let known = report.findings.iter().filter(|f| known(f.baseline)).count();
+    if known > 0 {
+        let _ = write!(numbers, ", {known} known in the baseline");
+    }
     let meaning = match failing {
         0 => "nothing at the --fail-on level".to_owned(),
         n => format!("{n} at the --fail-on level"),
     };
-    format!("{counted}; exit code {code}: {meaning}\n")
+    format!("{numbers}; exit code {code}: {meaning}\n")
 }

@@ -419,16 +419,11 @@ fn guessed(pair: &Places) -> Finding {
         let position = position.and_then(|(file, line)| Some((file, line.parse().ok()?)));
         Access {
             op: "access".to_owned(),
-            size: 0,
             thread: "?".to_owned(),
             file: position.map(|(file, _)| file.to_owned()),
             line: position.map(|(_, line)| line),
-            column: None,
-            function: None,
             site,
-            locks: Vec::new(),
-            atomic: false,
-            stack: Vec::new(),
+            ..Access::default()
         }
     };
     Finding {

@@ -134,7 +134,10 @@ impl Program {
         let scratch = self.scratch.clone().unwrap_or_else(std::env::temp_dir);
         let journal = NamedTempFile::with_prefix_in("racehound-run-", scratch).map_err(failed)?;
         let mut command = self.background().map_err(failed)?;
-        command.env(options::VARIABLE, spoken(assignment, &journal)?);
+        command.env(
+            options::VARIABLE,
+            spoken(self.options.clone(), assignment, &journal)?,
+        );
         if assignment.schedule != Plan::Free {
             fix_addresses(&mut command);
         }
@@ -184,8 +187,11 @@ fn run_alone(mut process: Process, patience: &Patience<'_>) -> io::Result<(Endin
 }
 
 /// What the runtime is told.
-fn spoken(assignment: &Assignment, journal: &NamedTempFile) -> Result<Options, Unspeakable> {
-    let mut options = Options::inherited();
+fn spoken(
+    mut options: Options,
+    assignment: &Assignment,
+    journal: &NamedTempFile,
+) -> Result<Options, Unspeakable> {
     options.add("detector", &assignment.detector)?;
     if assignment.schedule != Plan::Free {
         options.add("schedule", assignment.schedule.to_string())?;

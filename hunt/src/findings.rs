@@ -108,14 +108,8 @@ mod tests {
             op: "write".into(),
             size: 4,
             thread: "0.1".into(),
-            file: None,
-            line: None,
-            column: None,
-            function: None,
             site: site.into(),
-            locks: Vec::new(),
-            atomic: false,
-            stack: Vec::new(),
+            ..Access::default()
         };
         Note::Finding(Box::new(Finding {
             status,

@@ -12,6 +12,7 @@
 //! * [`confirm`] puts a suspected pair to the test: RaceFuzzer, over several seeds,
 //!   until the two accesses meet, and again to see whether they do so each time;
 //!   then both orders of the two, for the harm they do (racefuzzer.txt §3.3).
+//! * [`interleaving`] tells the steps of a recorded execution that shows a finding.
 //! * [`course`] is the hunt: which executions come next; [`crew`] has them done side
 //!   by side.
 
@@ -21,6 +22,7 @@ pub mod crew;
 pub mod execution;
 pub mod findings;
 pub mod harm;
+pub mod interleaving;
 mod listening;
 pub mod options;
 pub mod places;

@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use crate::options::Options;
 use crate::surroundings::{JOB, Surroundings};
 
 /// What to run, and with what around it.
@@ -29,6 +30,8 @@ pub struct Program {
     pub environment: Vec<(OsString, OsString)>,
     /// Where it finds its standard input; nothing, if there is no such file.
     pub input: Option<PathBuf>,
+    /// What the runtime is told in each execution.
+    pub options: Options,
     /// What ends its executions, and keeps new ones from beginning.
     pub stop: Stop,
     /// What goes on around an execution.

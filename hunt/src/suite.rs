@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use racehound_report::finding::Test;
 
 use crate::execution::Error;
-use crate::options::{self, Options};
+use crate::options;
 use crate::process::{LONGEST_NAP, Patience, Process, watch};
 use crate::program::Program;
 
@@ -62,7 +62,7 @@ fn asked(program: &Program, question: &[&str], limit: Duration) -> Result<Option
     let mut asked = program.clone();
     asked.words.extend(question.iter().map(OsString::from));
     let mut command = asked.background().map_err(failed)?;
-    let mut options = Options::inherited();
+    let mut options = program.options.clone();
     options.add("detector", "none")?;
     command.env(options::VARIABLE, options);
     let mut process = Process::start(&mut command).map_err(failed)?;

@@ -39,20 +39,17 @@ pub struct Report {
     /// The tests that were hunted in, each alone; none if the program was run as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<Tested>,
-    /// When something was confirmed first; absent where nothing was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_confirmed: Option<Moment>,
     /// What was found, most important first.
     pub findings: Vec<Finding>,
-}
-
-/// A moment of a hunt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moment {
-    /// After so many executions.
-    pub run: u64,
-    /// After so much time.
-    pub milliseconds: u64,
+    /// What was found, looked at by somebody, and accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suppressed: Vec<Finding>,
+    /// How far a hunt had come, from time to time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Moment>,
+    /// What executions took in which nobody but the system decided who runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<Cost>,
 }
 
 /// What goes on around an execution, as the command line has it.
@@ -104,10 +101,36 @@ impl Default for Report {
             build: None,
             surroundings: None,
             tests: Vec::new(),
-            first_confirmed: None,
             findings: Vec::new(),
+            suppressed: Vec::new(),
+            history: Vec::new(),
+            costs: Vec::new(),
         }
     }
+}
+
+/// How far a hunt had come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// Executions until then.
+    pub runs: u64,
+    /// Time until then.
+    pub milliseconds: u64,
+    /// How much was found until then, however certain.
+    pub found: usize,
+    /// How much of that was confirmed.
+    pub confirmed: usize,
+}
+
+/// What an execution took.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Which execution, from 1.
+    pub run: u64,
+    /// What looked on; `none` if nobody did.
+    pub technique: String,
+    /// How long it took.
+    pub microseconds: u64,
 }
 
 /// One bug, or suspicion of one: one for each distinct set of sites.
@@ -153,6 +176,19 @@ pub struct Finding {
     pub reasons: Vec<Explanation>,
     /// The first run that showed it, from 1.
     pub first_run: u64,
+    /// What happens in an execution that shows it, step by step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interleaving: Option<Interleaving>,
+    /// What it has in common with itself in other builds: see
+    /// [`fingerprint`](crate::fingerprint).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fingerprint: String,
+    /// Whether an earlier report, the baseline, has it; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Novelty>,
+    /// Why it is not to be heard of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppression: Option<Suppression>,
     /// The plan of scheduling that makes it happen, and the harm if there is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
@@ -265,6 +301,84 @@ impl Status {
     }
 }
 
+/// Whether a finding was known before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Novelty {
+    /// It was not.
+    New,
+    /// It was.
+    Unchanged,
+}
+
+/// Why a finding is not to be heard of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suppression {
+    /// What whoever looked at it says.
+    pub reason: String,
+    /// When that was: 2026-01-31.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+}
+
+/// What the threads of an execution did, in order: synchronisation, and the accesses
+/// that matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interleaving {
+    /// Steps before these that are not told.
+    pub skipped: u64,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// One step of one thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// The thread's path in the creation tree.
+    pub thread: String,
+    /// What it does: `read`, `write`, or a kind of event of a trace with hyphens, such
+    /// as `acquire`.
+    pub op: String,
+    /// To what: a lock, a variable, a thread; empty where there is nothing to name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub object: String,
+    /// Source file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Line in the file, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The line of source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The locks that the thread holds after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<String>,
+    /// Which access of the finding it is, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<usize>,
+}
+
+/// Lines of a source file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Excerpt {
+    /// The number of the first line, from 1.
+    pub first: u32,
+    /// The lines.
+    pub lines: Vec<String>,
+}
+
+impl Excerpt {
+    /// The line of this number.
+    pub fn line(&self, number: u32) -> Option<&str> {
+        let at = number.checked_sub(self.first)?;
+        self.lines.get(at as usize).map(String::as_str)
+    }
+}
+
 /// What a confirmed finding led to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Harm {
@@ -335,6 +449,16 @@ pub struct Access {
     pub atomic: bool,
     /// How the thread got there, innermost first.
     pub stack: Vec<Frame>,
+    /// The source around it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Excerpt>,
+}
+
+impl Access {
+    /// The line of source, if known.
+    pub fn text(&self) -> Option<&str> {
+        self.source.as_ref()?.line(self.line?)
+    }
 }
 
 /// One frame of a stack.
@@ -468,8 +592,12 @@ mod tests {
             (line, column) in any::<(Option<u32>, Option<u32>)>(),
             locks in vec(any::<String>(), 0..3),
             stack in vec(frame(), 0..3),
+            source in option::of((any::<u32>(), vec(any::<String>(), 0..3))),
         ) -> Access {
-            Access { op, size, thread, file, line, column, function, site, locks, atomic, stack }
+            let source = source.map(|(first, lines)| Excerpt { first, lines });
+            Access {
+                op, size, thread, file, line, column, function, site, locks, atomic, stack, source,
+            }
         }
     }
 
@@ -512,7 +640,38 @@ mod tests {
     }
 
     prop_compose! {
+        fn step()(
+            (thread, op, object) in any::<(String, String, String)>(),
+            (file, function, text) in any::<(Option<String>, Option<String>, Option<String>)>(),
+            (line, access) in any::<(Option<u32>, Option<usize>)>(),
+            locks in vec(any::<String>(), 0..3),
+        ) -> Step {
+            Step { thread, op, object, file, line, function, text, locks, access }
+        }
+    }
+
+    prop_compose! {
+        /// What is said of a finding later.
+        fn verdict()(
+            skipped in any::<u64>(),
+            steps in option::of(vec(step(), 0..3)),
+            fingerprint in any::<String>(),
+            baseline in option::of(prop::sample::select(vec![Novelty::New, Novelty::Unchanged])),
+            suppression in any::<Option<(String, Option<String>)>>(),
+        ) -> Finding {
+            Finding {
+                interleaving: steps.map(|steps| Interleaving { skipped, steps }),
+                fingerprint,
+                baseline,
+                suppression: suppression.map(|(reason, date)| Suppression { reason, date }),
+                ..Finding::default()
+            }
+        }
+    }
+
+    prop_compose! {
         fn finding()(
+            verdict in verdict(),
             (id, kind, status) in (any::<String>(), kind(), status()),
             (detail, schedule, replay) in any::<(Option<String>, Option<String>, Option<String>)>(),
             (trace, test) in (any::<Option<String>>(), option::of(test())),
@@ -530,7 +689,7 @@ mod tests {
             Finding {
                 id, kind, detail, status, harm, harms, location, locations, accesses, threads,
                 test, trace, also_in: found_by.clone(), found_by, reasons, first_run, schedule,
-                replay,
+                replay, ..verdict
             }
         }
     }
@@ -545,11 +704,20 @@ mod tests {
             surroundings in option::of(surroundings()),
             tests in vec(any::<(String, u64)>(), 0..3),
             findings in vec(finding(), 0..3),
+            suppressed in vec(finding(), 0..2),
+            history in vec(any::<(u64, u64, usize, usize)>(), 0..3),
+            costs in vec(any::<(u64, String, u64)>(), 0..3),
         ) {
             let tests = tests.into_iter().map(|(name, runs)| Tested { name, runs }).collect();
+            let moment = |(runs, milliseconds, found, confirmed)| {
+                Moment { runs, milliseconds, found, confirmed }
+            };
+            let cost = |(run, technique, microseconds)| Cost { run, technique, microseconds };
             let report = Report {
-                program, seed, runs, directory, build, surroundings, tests, findings,
-                ..Report::default()
+                version: VERSION, program, seed, runs, directory, build, surroundings, tests,
+                findings, suppressed,
+                history: history.into_iter().map(moment).collect(),
+                costs: costs.into_iter().map(cost).collect(),
             };
             let json = serde_json::to_string(&report).unwrap();
             prop_assert!(!json.contains('\n'));

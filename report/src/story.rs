@@ -1,56 +1,41 @@
-//! A finding as one reads it: what happened, where, with the lines of source around,
-//! what came of it, and how to see it again. At most a screen, 80 columns wide.
+//! A finding as one reads it: what happened, where, with the lines of source around, how
+//! threads came to it and in which order, what came of it, and how to see it again. At
+//! most a screen, 80 columns wide.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 
-use crate::finding::{Access, Finding, Kind};
+use crate::finding::{Access, Finding, Kind, Novelty, Report, Status};
 use crate::text::{self, FAINT, HARM, HEADING};
+use crate::timeline;
 
-/// Source files, as far as they can be read. A file is looked for where the debug
-/// information says it is, and below the directory from which it is seen.
-#[derive(Debug, Default)]
-pub struct Sources {
-    root: PathBuf,
-    files: BTreeMap<String, Option<Vec<String>>>,
-}
-
-/// Larger files are not shown.
-const LARGEST: u64 = 16 << 20;
-
-impl Sources {
-    /// Files, seen from this directory.
-    pub fn seen_from(root: &Path) -> Self {
-        Self {
-            root: root.to_owned(),
-            files: BTreeMap::new(),
+/// All findings, told one after the other. What was tried and did not happen has a line,
+/// and so has what a baseline knows.
+pub fn all(report: &Report) -> String {
+    let mut out = String::new();
+    let known = |f: &&Finding| f.baseline == Some(Novelty::Unchanged);
+    let is_open = |f: &&Finding| f.status == Status::Unreproduced && !known(f);
+    let findings = || report.findings.iter();
+    for told in findings().filter(|f| !is_open(f) && !known(f)) {
+        out += &finding(told);
+        out.push('\n');
+    }
+    let known: Vec<&Finding> = findings().filter(known).collect();
+    let open: Vec<&Finding> = findings().filter(is_open).collect();
+    for (heading, listed) in [
+        ("Suspected, tried, and did not happen:", open),
+        ("Known in the baseline:", known),
+    ] {
+        if !listed.is_empty() {
+            let _ = writeln!(out, "{heading}");
+            out.extend(listed.into_iter().map(line));
+            out.push('\n');
         }
     }
-
-    /// The lines around one, with their numbers.
-    pub fn around(&mut self, file: &str, line: u32, more: u32) -> Vec<(u32, &str)> {
-        let root = &self.root;
-        let lines = self.files.entry(file.to_owned()).or_insert_with(|| {
-            let path = root.join(file);
-            let small = path.metadata().is_ok_and(|data| data.len() <= LARGEST);
-            let text = std::fs::read(path).ok().filter(|_| small)?;
-            let text = String::from_utf8_lossy(&text);
-            Some(text.lines().map(str::to_owned).collect())
-        });
-        let Some(lines) = lines.as_ref().filter(|lines| line as usize <= lines.len()) else {
-            return Vec::new();
-        };
-        let numbered = (1..).zip(lines.iter().map(String::as_str));
-        let near = line.saturating_sub(more)..=line.saturating_add(more);
-        numbered
-            .filter(|(number, _)| near.contains(number))
-            .collect()
-    }
+    out
 }
 
 /// The finding, told.
-pub fn finding(finding: &Finding, sources: &mut Sources) -> String {
+pub fn finding(finding: &Finding) -> String {
     let mut out = text::heading(finding);
     text::harms(&mut out, finding);
     if let Some(test) = &finding.test {
@@ -60,14 +45,21 @@ pub fn finding(finding: &Finding, sources: &mut Sources) -> String {
             let _ = writeln!(out, "    and in: {also}");
         }
     }
-    for access in &finding.accesses {
+    let many = finding.accesses.len() > 2;
+    for (number, access) in (1..).zip(&finding.accesses) {
         out.push('\n');
-        tell(&mut out, access, sources);
+        tell(&mut out, number, access, many);
     }
-    if !finding.accesses.is_empty() {
-        out.push('\n');
+    if let Some(interleaving) = &finding.interleaving {
+        let rows = if finding.accesses.is_empty() { 20 } else { 12 };
+        let timeline = timeline::render(interleaving, rows);
+        if !timeline.is_empty() {
+            let _ = write!(out, "\n    {FAINT}how it happens:{FAINT:#}\n{timeline}");
+        }
     }
+    out.push('\n');
     for (by, because) in text::folded(finding) {
+        let because = text::printable(because);
         let _ = writeln!(out, "    {FAINT}why: {because} ({by}){FAINT:#}");
     }
     let without_reason = finding.found_by.iter();
@@ -99,28 +91,22 @@ pub fn line(finding: &Finding) -> String {
 }
 
 /// Callers that are shown of each access.
-const CALLERS: usize = 4;
+const CALLERS: usize = 3;
 
-fn tell(out: &mut String, access: &Access, sources: &mut Sources) {
-    let locks = match &access.locks[..] {
-        [] => "holding no lock".to_owned(),
-        locks => format!("holding {}", locks.join(", ")),
-    };
-    let atomic = if access.atomic { ", atomically" } else { "" };
-    let _ = writeln!(
-        out,
-        "    thread {} {}{atomic}, {}",
-        text::printable(&access.thread),
-        verb(&access.op),
-        text::printable(&locks)
-    );
+/// An access. Where there are many of them, the line itself must do.
+fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) {
+    let _ = writeln!(out, "    ({number}) {}", text::deed(access));
     let place = match &access.function {
         Some(function) => format!("{} in {function}", access.site),
         None => access.site.clone(),
     };
     let _ = writeln!(out, "    at {}", text::printable(&place));
-    if let (Some(file), Some(line)) = (&access.file, access.line) {
-        for (number, text) in sources.around(file, line, 1) {
+    let more = u32::from(!is_one_of_many);
+    if let (Some(source), Some(line)) = (&access.source, access.line) {
+        for number in line.saturating_sub(more)..=line.saturating_add(more) {
+            let Some(text) = source.line(number) else {
+                continue;
+            };
             let (mark, style) = match number == line {
                 true => ('>', HARM),
                 false => (' ', FAINT),
@@ -131,85 +117,152 @@ fn tell(out: &mut String, access: &Access, sources: &mut Sources) {
         }
     }
     let callers = text::callers(access);
-    for frame in callers.iter().take(CALLERS) {
+    let shown = if is_one_of_many { 1 } else { CALLERS };
+    for frame in callers.iter().take(shown) {
         let _ = writeln!(
             out,
             "      {FAINT}called from {}{FAINT:#}",
             text::caller(frame)
         );
     }
-    if let Some(more @ 1..) = callers.len().checked_sub(CALLERS) {
+    if let Some(more @ 1..) = callers.len().checked_sub(shown)
+        && !is_one_of_many
+    {
         let _ = writeln!(out, "      {FAINT}and {more} more{FAINT:#}");
-    }
-}
-
-fn verb(op: &str) -> String {
-    match op {
-        "read" => "reads".to_owned(),
-        "write" => "writes".to_owned(),
-        "wait" => "waits".to_owned(),
-        "lock" => "waits for the lock".to_owned(),
-        other => format!("does: {}", text::printable(other)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Harm, Location, Status};
+    use crate::finding::{Excerpt, Explanation, Frame, Harm, Interleaving, Location, Step};
 
-    #[test]
-    fn a_story_has_source_and_harm() {
-        let directory =
-            std::env::temp_dir().join(format!("racehound-story-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        std::fs::write(directory.join("bank.c"), "one\ntwo\n\tthree\nfour\n").unwrap();
-        let access = |op: &str, line| Access {
+    fn access(op: &str, thread: &str, line: u32) -> Access {
+        Access {
             op: op.into(),
-            thread: "0.1".into(),
+            thread: thread.into(),
             file: Some("bank.c".into()),
             line: Some(line),
             site: format!("bank.c:{line}"),
             function: Some("audit".into()),
             ..Access::default()
+        }
+    }
+
+    #[test]
+    fn a_story_has_source_order_and_harm() {
+        let source = Excerpt {
+            first: 2,
+            lines: ["two", "\tthree", "four", "five"]
+                .map(str::to_owned)
+                .to_vec(),
         };
-        let told = finding(
-            &Finding {
-                id: "R1".into(),
-                status: Status::Confirmed,
-                location: Location {
-                    name: "balance".into(),
-                    ..Location::default()
-                },
-                accesses: vec![access("write", 3), access("read", 9)],
-                found_by: vec!["racefuzzer".into()],
-                harm: Some(Harm {
-                    kind: "crash".into(),
-                    detail: "SIGSEGV".into(),
-                    seed: Some(3),
-                    ..Harm::default()
-                }),
-                replay: Some("racehound replay R1".into()),
-                ..Finding::default()
+        let step = |thread: &str, op: &str, access| Step {
+            thread: thread.into(),
+            op: op.into(),
+            object: "balance".into(),
+            line: Some(3),
+            access,
+            ..Step::default()
+        };
+        let told = finding(&Finding {
+            id: "R1".into(),
+            status: Status::Confirmed,
+            location: Location {
+                name: "balance".into(),
+                ..Location::default()
             },
-            &mut Sources::seen_from(&directory),
-        );
-        std::fs::remove_dir_all(directory).unwrap();
+            accesses: vec![
+                Access {
+                    source: Some(source),
+                    ..access("write", "0.1", 3)
+                },
+                access("read", "0.2", 9),
+            ],
+            found_by: vec!["racefuzzer".into()],
+            harm: Some(Harm {
+                kind: "crash".into(),
+                detail: "SIGSEGV".into(),
+                seed: Some(3),
+                ..Harm::default()
+            }),
+            interleaving: Some(Interleaving {
+                skipped: 7,
+                steps: vec![step("0.2", "read", Some(2)), step("0.1", "write", Some(1))],
+            }),
+            replay: Some("racehound replay R1".into()),
+            ..Finding::default()
+        });
         insta::assert_snapshot!(text::plain(&told), @r"
         R1 race on balance  confirmed
             harm: crash, SIGSEGV (seed 3)
 
-            thread 0.1 writes, holding no lock
+            (1) thread 0.1 writes, holding no lock
             at bank.c:3 in audit
                  2 │ two
             >    3 │     three
                  4 │ four
 
-            thread 0.1 reads, holding no lock
+            (2) thread 0.2 reads, holding no lock
             at bank.c:9 in audit
+
+            how it happens:
+            thread 0.1                            thread 0.2
+            ⋮
+                                                  (2) reads balance                 :3
+            (1) writes balance                :3
 
             found by: racefuzzer
             replay: racehound replay R1
         ");
+    }
+
+    /// However much there is to tell, it is a screen.
+    #[test]
+    fn a_story_fits_a_screen() {
+        let frame = Frame {
+            function: "caller".into(),
+            file: Some("bank.c".into()),
+            line: Some(1),
+            column: None,
+            module: None,
+            offset: None,
+        };
+        let with_everything = |count: u32| Finding {
+            accesses: (1..=count)
+                .map(|line| Access {
+                    stack: vec![frame.clone(); 30],
+                    source: Some(Excerpt {
+                        first: 1,
+                        lines: vec!["x".repeat(300); 20],
+                    }),
+                    ..access("write", "0.1", line)
+                })
+                .collect(),
+            interleaving: Some(Interleaving {
+                skipped: 0,
+                steps: vec![
+                    Step {
+                        thread: "0.1".into(),
+                        op: "acquire".into(),
+                        ..Step::default()
+                    };
+                    500
+                ],
+            }),
+            reasons: vec![Explanation {
+                by: "hybrid".into(),
+                because: "so".into(),
+            }],
+            ..Finding::default()
+        };
+        for count in [2, 4] {
+            let told = text::plain(&finding(&with_everything(count)));
+            assert!(told.lines().count() <= 42, "{told}");
+            assert!(
+                told.lines().all(|line| line.chars().count() <= 80),
+                "{told}"
+            );
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::finding::{Access, Finding, Frame, Kind, Status};
+use crate::finding::{Access, Finding, Frame, Kind, Status, Step};
 
 /// What stands out.
 pub(crate) const HEADING: Style = Style::new().bold();
@@ -50,7 +50,12 @@ pub(crate) fn heading(finding: &Finding) -> String {
 }
 
 /// Its number and what it is.
-pub(crate) fn title(finding: &Finding) -> String {
+pub fn title(finding: &Finding) -> String {
+    format!("{} {}", finding.id, what(finding))
+}
+
+/// What it is: `race on balance`.
+pub fn what(finding: &Finding) -> String {
     let kind = match &finding.kind {
         Kind::Race => "race on",
         Kind::Atomicity => "atomicity violation on",
@@ -72,11 +77,55 @@ pub(crate) fn title(finding: &Finding) -> String {
         n => format!(" and {} more", n - 1),
     };
     format!(
-        "{} {} {}{more}{detail}",
-        finding.id,
+        "{} {}{more}{detail}",
         printable(kind),
         printable(&finding.location.name)
     )
+}
+
+/// What a thread does there: `thread 0.1 writes, holding accounts`.
+pub fn deed(access: &Access) -> String {
+    let locks = match &access.locks[..] {
+        [] => "holding no lock".to_owned(),
+        locks => format!("holding {}", locks.join(", ")),
+    };
+    let verb = match access.op.as_str() {
+        "read" => "reads",
+        "write" => "writes",
+        "wait" => "waits",
+        "lock" => "waits for the lock",
+        other => &format!("does: {other}"),
+    };
+    let atomic = if access.atomic { ", atomically" } else { "" };
+    printable(&format!("thread {} {verb}{atomic}, {locks}", access.thread))
+}
+
+/// What a thread does in a step: `locks accounts`.
+pub fn step(step: &Step) -> String {
+    let verb = match step.op.as_str() {
+        "read" => "reads",
+        "write" => "writes",
+        "atomic-load" => "loads",
+        "atomic-store" => "stores",
+        "atomic-read-modify-write" => "changes",
+        "acquire" => "locks",
+        "release" => "unlocks",
+        "fork" => "creates",
+        "join" => "joins",
+        "wait" => "waits for",
+        "wake" => "wakes from",
+        "notify-one" => "notifies one at",
+        "notify-all" => "notifies all at",
+        "barrier-arrive" => "arrives at",
+        "barrier-leave" => "leaves",
+        "semaphore-post" => "posts",
+        "semaphore-wait" => "takes from",
+        other => other,
+    };
+    match step.object.is_empty() {
+        true => printable(verb),
+        false => printable(&format!("{verb} {}", step.object)),
+    }
 }
 
 /// What it leads to, the worst first.
@@ -146,7 +195,7 @@ pub(crate) fn printable(name: &str) -> String {
 }
 
 /// Reasons, each with all who gave it.
-pub(crate) fn folded(finding: &Finding) -> Vec<(String, &str)> {
+pub fn folded(finding: &Finding) -> Vec<(String, &str)> {
     let mut folded: Vec<(String, &str)> = Vec::new();
     for reason in &finding.reasons {
         match folded
@@ -164,7 +213,6 @@ pub(crate) fn folded(finding: &Finding) -> Vec<(String, &str)> {
 }
 
 /// The text without escape codes.
-#[cfg(test)]
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -193,8 +241,7 @@ mod tests {
             function: Some("audit".into()),
             site: format!("bank.c:{line}"),
             locks: locks.iter().map(|l| (*l).to_owned()).collect(),
-            atomic: false,
-            stack: Vec::new(),
+            ..Access::default()
         };
         let reason = |by: &str| Explanation {
             by: by.into(),
@@ -259,8 +306,8 @@ mod tests {
             function: Some("transfer".into()),
             site: format!("bank.c:{line}"),
             locks: vec![held.into()],
-            atomic: false,
             stack: vec![frame("transfer", line), frame("main", 40)],
+            ..Access::default()
         };
         let shown = finding(&Finding {
             id: "R2".into(),

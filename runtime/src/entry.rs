@@ -410,6 +410,29 @@ macro_rules! watched {
 }
 const _: () = assert!(crate::control::watch::PLACES == 16384);
 
+/// Lets an access be announced if its place is watched, and goes on.
+macro_rules! announced {
+    ($kind:literal) => {
+        concat!(
+            "mov rsi, qword ptr [rsp]
+             mov rax, rsi
+             shr rax, 14
+             xor eax, esi
+             and eax, 16383
+             lea rdx, [rip + __racehound_unwatched]
+             cmp qword ptr [rdx + rax * 8], rsi
+             je 81f
+             push rdi
+             mov edx, ",
+            $kind,
+            "
+             call {access}
+             pop rdi
+             81:\n"
+        )
+    };
+}
+
 /// An access entry point, and what takes its place in a run that is recorded.
 pub(crate) struct Twins {
     pub(crate) usual: usize,
@@ -419,6 +442,8 @@ pub(crate) struct Twins {
     pub(crate) unchecked: usize,
     /// Counts it, and announces it if that is wanted there.
     pub(crate) watched: usize,
+    /// Counts it, announces it if that is wanted there, and notes it.
+    pub(crate) announced: usize,
     /// Counts it, and does what the usual one does.
     pub(crate) counted: usize,
     /// Only counts it.
@@ -504,6 +529,21 @@ macro_rules! accesses {
             }
 
             #[unsafe(naked)]
+            pub(super) extern "C" fn announced() {
+                naked_asm!(
+                    ".p2align 5",
+                    counted!($kind),
+                    announced!($kind),
+                    noted!($kind),
+                    "ret",
+                    access = sym crate::control::watch::access,
+                    is_over = sym crate::control::pace::is_over,
+                    reads = const crate::control::pace::READS,
+                    room = sym crate::log::make_room,
+                )
+            }
+
+            #[unsafe(naked)]
             pub(super) extern "C" fn counted() {
                 naked_asm!(
                     ".p2align 5",
@@ -535,6 +575,7 @@ macro_rules! twins {
             recorded: $name::recorded as *const () as usize,
             unchecked: $name::unchecked as *const () as usize,
             watched: $name::watched as *const () as usize,
+            announced: $name::announced as *const () as usize,
             counted: $name::counted as *const () as usize,
             only_counted: $name::only_counted as *const () as usize,
             sampled: $name::sampled as *const () as usize,

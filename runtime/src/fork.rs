@@ -61,7 +61,7 @@ pub(crate) extern "C" fn before() {
     }
     COPIED.store(true, Ordering::Relaxed);
     let visit = Visit::begin();
-    record::before_fork(visit.thread());
+    record::save(visit.thread());
     let pause = Pause::begin();
     // Whoever has the roster may want the threads.
     let control = control::hold();

@@ -276,6 +276,16 @@ pub(crate) fn settle() {
     }
 }
 
+/// Another thread may go on: what the current one did comes before what that does.
+pub(crate) fn hand_over() {
+    if tape::is_recording() {
+        let visit = Visit::begin();
+        let thread = visit.thread();
+        thread.settle_log();
+        thread.recorder.add();
+    }
+}
+
 /// Places may get new meanings.
 pub(crate) fn forget_places() {
     if tape::is_recording() {
@@ -283,8 +293,9 @@ pub(crate) fn forget_places() {
     }
 }
 
-/// Before a fork everything is told.
-pub(crate) fn before_fork(thread: &mut Thread) {
+/// Everything that the current thread has to tell is in the file: before a fork, and
+/// before the process dies while others stand still.
+pub(crate) fn save(thread: &mut Thread) {
     thread.settle_log();
     end(thread);
     tape::flush();

@@ -52,7 +52,7 @@ pub(crate) fn init() {
             fork::prepare();
             libraries::refresh();
             control::start();
-            if control::is_on() && !tape::is_recording() {
+            if control::is_on() {
                 count_accesses();
             } else if detector::is_idle() && !tape::is_recording() {
                 replace_by_nothing();
@@ -103,9 +103,14 @@ fn note_accesses() {
 }
 
 /// Makes the hot entry points count accesses, and announce those that are watched,
-/// if no detector wants them.
+/// if no detector wants them. Where a detector and a trace do, they are not counted.
 fn count_accesses() {
-    let counted = |twins: &Twins| match (detector::is_idle(), control::is_watching()) {
+    let (idle, recording) = (detector::is_idle(), tape::is_recording());
+    if recording && !idle {
+        return;
+    }
+    let counted = |twins: &Twins| match (idle, control::is_watching()) {
+        (true, _) if recording => twins.announced,
         (true, true) => twins.watched,
         (true, false) => twins.only_counted,
         (false, _) => twins.counted,

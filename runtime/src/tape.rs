@@ -30,7 +30,7 @@ use crate::context::Context;
 use crate::interpose::Errno;
 use crate::report::{self, Line, symbols};
 use crate::spool::Spool;
-use crate::{options, output, registry};
+use crate::{objects, options, output, registry};
 
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static TAPE: Mutex<Option<Tape>> = Mutex::new(None);
@@ -110,10 +110,12 @@ impl Tape {
         }
     }
 
-    fn know_syncs(&mut self, count: usize) {
-        while self.tables.syncs.len() < count {
-            let number = self.tables.syncs.len();
-            self.tables.add_sync(&format!("M{number}"));
+    /// Adds synchronisation objects, unless somebody else has meanwhile.
+    fn know_syncs(&mut self, names: &[(usize, String)]) {
+        for (number, name) in names {
+            if *number == self.tables.syncs.len() {
+                self.tables.add_sync(name);
+            }
         }
     }
 
@@ -159,9 +161,13 @@ impl Tape {
         }
     }
 
-    fn add(&mut self, pending: &mut Pending) -> racehound_trace::Result<()> {
+    fn add(
+        &mut self,
+        pending: &mut Pending,
+        new_syncs: &[(usize, String)],
+    ) -> racehound_trace::Result<()> {
         self.know_threads(pending.thread);
-        self.know_syncs(pending.syncs);
+        self.know_syncs(new_syncs);
         self.writer.append(&self.tables, &mut pending.strand)
     }
 
@@ -323,13 +329,33 @@ impl Recorder {
             return;
         };
         let _errno = Errno::keep();
+        let known = tape().as_ref().map_or(0, |tape| tape.tables.syncs.len());
+        let new_syncs: Vec<(usize, String)> = (known..pending.syncs)
+            .map(|number| (number, sync_name(number)))
+            .collect();
         let mut guard = tape();
         let Some(tape) = guard.as_mut() else {
             return;
         };
-        if let Err(error) = tape.add(pending) {
+        if let Err(error) = tape.add(pending, &new_syncs) {
             give_up(guard, &error);
         }
+    }
+}
+
+/// What a synchronisation object is called: as the variable that it is in, else by its
+/// number. The tape is not held.
+fn sync_name(number: usize) -> String {
+    let past = u32::try_from(number).ok().and_then(objects::past);
+    let variable = past.and_then(|past| {
+        let (variable, module) = symbols::variable(past.address)?;
+        let start = variable.start as usize + module.bias;
+        Some((variable.name, past.address - start))
+    });
+    match variable {
+        Some((name, 0)) => name,
+        Some((name, offset)) => format!("{name}+{offset}"),
+        None => format!("M{number}"),
     }
 }
 

@@ -124,8 +124,8 @@ fn row(subject: &Subject<'_>, verdict: &Verdict, tsan: Option<[Reports; 2]>) -> 
         Some(reports) => reports.map(|(with, of)| format!("{with} of {of}")),
         None => [String::new(), String::new()],
     };
-    let first = verdict.first;
-    let runs = first.map_or(String::new(), |moment| moment.run.to_string());
+    let first = verdict.first.as_ref();
+    let runs = first.map_or(String::new(), |moment| moment.runs.to_string());
     let seconds = first.map_or(String::new(), |moment| {
         format!("{:.1}", moment.milliseconds as f64 / 1000.0)
     });

@@ -36,11 +36,12 @@ impl Verdict {
             (false, Some(Status::Confirmed | Status::Observed)) => "false alarm",
             (false, _) => "silent",
         };
+        let first = report.history.iter().find(|moment| moment.confirmed > 0);
         let happened = best.filter(|finding| finding.status >= Status::Observed);
         Self {
             word,
             by: happened.map_or(Vec::new(), |finding| finding.found_by.clone()),
-            first: report.first_confirmed.filter(|_| word == "confirmed"),
+            first: first.filter(|_| word == "confirmed").cloned(),
         }
     }
 }
@@ -71,10 +72,8 @@ mod tests {
             kinds: vec![(*kind).to_owned()],
             tag: None,
         });
-        let program = Program {
-            expected: expected.collect(),
-            ..Program::default()
-        };
+        let mut program = Program::default();
+        program.expected.extend(expected);
         let finding = |(kind, status): &(Kind, Status)| Finding {
             kind: kind.clone(),
             status: *status,

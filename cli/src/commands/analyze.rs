@@ -7,15 +7,17 @@ use racehound_detect::Which;
 use racehound_detect::offline::{Options, Outcome, analyze};
 use racehound_detect::order::Volatiles;
 use racehound_report::finding::Report;
+use racehound_report::source;
 use racehound_report::table::{Table, thousands};
 
 use crate::args::{Analyze, Selection, Volatile};
 use crate::error::Error;
 use crate::input::{self, Input};
 use crate::progress::Progress;
-use crate::{CLEAN, FINDINGS, findings, output, verdict};
+use crate::{CLEAN, FINDINGS, findings, formats, known, verdict};
 
 pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
+    args.output.here()?;
     let Input { mut source, size } = input::open(&args.trace)?;
     let detectors = Selection::resolve(&args.detector);
     let options = Options {
@@ -33,39 +35,31 @@ pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
     drop(progress);
     input::warn_if_incomplete(&args.trace, &source);
 
-    let report = Report {
+    let here = known::here()?;
+    let mut report = Report {
         program: vec![args.trace.display().to_string()],
+        directory: Some(here.display().to_string()),
         runs: 1,
         findings: findings::from_warnings(&outcomes, source.space(), source.tables()),
         ..Report::default()
     };
-    let json_to_stdout = args
-        .json
-        .as_deref()
-        .is_some_and(|path| path.as_os_str() == "-");
-    if let Some(path) = &args.json {
-        output::write_report(path, &report)?;
-    }
+    source::embed(&mut report);
     let failing = verdict::failing(&report, args.fail_on);
     let code = match failing {
         0 => CLEAN,
         _ => FINDINGS,
     };
-    if !json_to_stdout {
-        let mut out = verdict::listing(&report, args.limit);
-        if outcomes.len() > 1 {
-            comparison(&mut out, &outcomes, args.all_pairs);
-        }
-        if args.stats {
-            counts(&mut out, &outcomes);
-        }
-        out.push_str(&verdict::closing(&report, failing, code));
-        // Findings are findings, also if nobody reads them to the end.
-        match output::show(&out) {
-            Err(Error::OutputClosed) => {}
-            shown => shown?,
-        }
+    let mut text = verdict::listing(&report, args.limit);
+    if outcomes.len() > 1 {
+        comparison(&mut text, &outcomes, args.all_pairs);
     }
+    if args.stats {
+        counts(&mut text, &outcomes);
+    }
+    text.push_str(&verdict::closing(&report, failing, code));
+    let root = formats::root(&here);
+    args.output
+        .publish(&verdict::edition(&report, args.fail_on, &root), &text)?;
     Ok(code)
 }
 

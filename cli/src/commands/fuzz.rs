@@ -18,10 +18,11 @@ use super::run::{conclude, not_started, options, relative, report};
 use crate::args::Run;
 use crate::error::Error;
 use crate::journal::Journal;
+use crate::known::{self, Known};
 use crate::pairs::{self, Suspicion};
 use crate::progress::Progress;
 use crate::stdin::{self, Spool};
-use crate::{FINDINGS, attend, output, shell, subject, verdict};
+use crate::{FINDINGS, attend, formats, shell, subject, verdict};
 
 /// Puts the pairs of the plan to the test.
 pub(crate) fn run(args: &Run, plan: &Plan, program: Program) -> Result<u8, Error> {
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &Run, plan: &Plan, program: Program) -> Result<u8, Error
 }
 
 fn once(args: &Run, plan: &Plan, mut program: Program) -> Result<u8, Error> {
-    let journal = Journal::create(args.json.as_deref())?;
+    let journal = Journal::create(args.output.json().as_deref())?;
     let mut command = program.command();
     fix_addresses(&mut command);
     let mut options = options(args, plan, Some(&journal))?;
@@ -53,7 +54,7 @@ fn once(args: &Run, plan: &Plan, mut program: Program) -> Result<u8, Error> {
     }
     let mut report = report(args, &program, findings, runs);
     add_replays(args, &mut report);
-    conclude(args, &report, ending)
+    conclude(args, report, ending)
 }
 
 /// Says what the second execution has shown.
@@ -85,7 +86,7 @@ fn many(args: &Run, plan: &Plan, mut program: Program, times: u64) -> Result<u8,
         ));
     }
     // Whether the report can be written is better known before than after.
-    drop(Journal::create(args.json.as_deref())?);
+    drop(Journal::create(args.output.json().as_deref())?);
     let input = Spool::take()?;
     program.input = input.path();
     let mut all = Vec::new();
@@ -120,14 +121,15 @@ fn many(args: &Run, plan: &Plan, mut program: Program, times: u64) -> Result<u8,
     findings::number(&mut all);
     let mut report = report(args, &program, all, runs);
     add_replays(args, &mut report);
+    let here = known::here()?;
+    Known::here(&here)?.settle(&mut report);
     let failing = verdict::failing(&report, args.fail_on);
     let code = if failing > 0 { FINDINGS } else { 0 };
     let mut text = verdict::listing(&relative(&report), 0);
     text.push_str(&verdict::closing(&report, failing, code));
-    output::show(&text)?;
-    if let Some(path) = &args.json {
-        output::write_report(path, &report)?;
-    }
+    let root = formats::root(&here);
+    args.output
+        .publish(&verdict::edition(&report, args.fail_on, &root), &text)?;
     Ok(code)
 }
 
@@ -151,7 +153,7 @@ fn add_replays(args: &Run, report: &mut Report) {
         let Some(schedule) = &finding.schedule else {
             continue;
         };
-        finding.replay = Some(match &args.json {
+        finding.replay = Some(match args.output.json() {
             Some(file) => {
                 let file = file.display().to_string();
                 shell::line(["racehound", "replay", &file, "--id", &finding.id])

@@ -11,24 +11,33 @@ use std::{env, io};
 use racehound_hunt::course::{self, Course, Earlier, Phase, Settings, Task};
 use racehound_hunt::program::Stop;
 use racehound_hunt::{Ending, Program, crew, findings, harm, suite};
-use racehound_predict::Options;
 use racehound_report::finding::{Finding, Kind, Moment, Report, Status, Test, Tested};
-use racehound_report::story::{self, Sources};
+use racehound_report::{source, story};
 use racehound_store::Store;
 use racehound_trace::Trace;
 
 use super::predict;
+use super::run::relative;
 use crate::args::{self, Hunt};
 use crate::error::Error;
+use crate::known::Known;
 use crate::progress::Display;
+use crate::retelling::Retelling;
 use crate::stdin::Spool;
 use crate::workplace::{self, Workplace};
-use crate::{FINDINGS, build, compile, output, predictions, store, subject, surroundings, verdict};
+use crate::{
+    FINDINGS, build, compile, formats, predictions, store, subject, surroundings, verdict,
+};
 
 /// Hunts.
 pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
+    args.output.here()?;
     let words = words(args)?;
     let mut program = subject::of(&words)?;
+    if let Some(file) = &args.suppressions {
+        let path = std::path::absolute(file).map_err(Error::file(file))?;
+        program.options.add("suppressions", path)?;
+    }
     let begun = Instant::now();
     program.surroundings = surroundings::of(&args.around);
     program.stop = Stop {
@@ -79,6 +88,8 @@ struct Hunting<'a> {
     record: racehound_store::Hunt,
     place: Workplace,
     display: Display,
+    known: Known,
+    retelling: Retelling,
     /// What was found where the hunt is over: in earlier tests.
     settled: Vec<Finding>,
     /// How many executions there were there.
@@ -97,6 +108,8 @@ impl<'a> Hunting<'a> {
         begun: Instant,
     ) -> Result<Self, Error> {
         let project = env::current_dir().map_err(Error::file(Path::new(".")))?;
+        let (baseline, suppressions) = (args.baseline.as_deref(), args.suppressions.as_deref());
+        let known = Known::with(&project, baseline, suppressions)?;
         let mut store = Store::open(&project)?;
         let mut report = Report {
             program: subject::in_words(words),
@@ -109,6 +122,7 @@ impl<'a> Hunting<'a> {
             store.forget(&report.program)?;
         }
         workplace::tidy(&project, &store);
+        let retelling = Retelling::of(&store.findings(&report.program)?);
         let record = store.begin(&report)?;
         let place = Workplace::of(&project, record.id())?;
         program.scratch = Some(place.path().to_owned());
@@ -128,6 +142,8 @@ impl<'a> Hunting<'a> {
             record,
             place,
             display,
+            known,
+            retelling,
             settled: Vec::new(),
             settled_runs: 0,
             alone: Vec::new(),
@@ -273,6 +289,11 @@ impl<'a> Hunting<'a> {
         if phase == Phase::Observing {
             self.predict(course);
         }
+        let jobs = self.jobs();
+        self.retelling
+            .go_on(&course.findings(), &self.program, jobs);
+        self.report.costs = course.costs().to_vec();
+        self.mark();
         Ok(())
     }
 
@@ -308,7 +329,7 @@ impl<'a> Hunting<'a> {
     /// Predicts, and has each prediction taken with the files of its schedules.
     fn forecast(&self, trace: &Trace, prefix: &str, mut take: impl FnMut(Finding, &[PathBuf])) {
         let number = self.report.tests.len();
-        let forecast = racehound_predict::predict(trace, &Options::default());
+        let forecast = racehound_predict::predict(trace, &racehound_predict::Options::default());
         for predicted in predictions::findings(trace, &forecast) {
             let mut files = Vec::new();
             for (name, schedule) in predict::schedules(&forecast, &predicted) {
@@ -344,22 +365,47 @@ impl<'a> Hunting<'a> {
         self.report.runs = self.settled_runs + course.runs();
         if is_new {
             self.report.findings = all;
-            self.store.note(&self.record, &mut self.report, false)?;
+            self.keep(false)?;
         }
         let confirmed = count(&self.report.findings, Status::Confirmed);
-        if confirmed > 0 && self.report.first_confirmed.is_none() {
-            self.report.first_confirmed = Some(Moment {
-                run: self.report.runs,
-                milliseconds: self.begun.elapsed().as_millis() as u64,
-            });
+        if confirmed > 0
+            && !self
+                .report
+                .history
+                .iter()
+                .any(|moment| moment.confirmed > 0)
+        {
+            self.mark();
         }
         self.display.found(course.open() + waiting, confirmed);
         Ok(())
     }
 
+    /// Notes how far the hunt is.
+    fn mark(&mut self) {
+        self.report.history.push(Moment {
+            runs: self.report.runs,
+            milliseconds: self.begun.elapsed().as_millis() as u64,
+            found: self.report.findings.len(),
+            confirmed: count(&self.report.findings, Status::Confirmed),
+        });
+    }
+
+    /// Brings the store up to date.
+    fn keep(&mut self, is_over: bool) -> Result<(), Error> {
+        self.retelling.add_to(&mut self.report.findings);
+        source::embed(&mut self.report);
+        Ok(self.store.note(&self.record, &mut self.report, is_over)?)
+    }
+
     /// A program or test is done with.
     fn settle(&mut self, course: &Course, test: Option<Test>) -> Result<(), Error> {
-        findings::merge(&mut self.settled, course.findings());
+        let (found, jobs) = (course.findings(), self.jobs());
+        match test {
+            Some(_) => self.retelling.go_on(&found, &self.program, jobs),
+            None => self.retelling.end(&found, &self.program, jobs),
+        }
+        findings::merge(&mut self.settled, found);
         self.settled_runs += course.runs();
         self.report.findings = self.settled.clone();
         self.report.runs = self.settled_runs;
@@ -382,16 +428,18 @@ impl<'a> Hunting<'a> {
             name: test.name,
             runs: course.runs(),
         }));
-        Ok(self.store.note(&self.record, &mut self.report, false)?)
+        self.keep(false)
     }
 
     fn end(mut self) -> Result<u8, Error> {
-        self.store.note(&self.record, &mut self.report, true)?;
+        self.mark();
+        self.keep(true)?;
         self.place.leave(&self.project, &self.store);
         self.display.clear();
+        let gone = self.known.settle(&mut self.report);
         let failing = verdict::failing(&self.report, self.args.fail_on);
         let code = if failing > 0 { FINDINGS } else { 0 };
-        let mut text = told(&self.report);
+        let mut text = story::all(&relative(&self.report));
         if let Some(first) = self.alone.first() {
             let who = match self.alone.len() {
                 1 => format!("{first} has"),
@@ -414,6 +462,7 @@ impl<'a> Hunting<'a> {
             text += remark;
             text.push('\n');
         }
+        text += &verdict::absent(gone);
         let seconds = self.begun.elapsed().as_secs_f64();
         let tests = match self.report.tests.len() {
             0 => String::new(),
@@ -421,10 +470,9 @@ impl<'a> Hunting<'a> {
         };
         text += &format!("{} runs{tests} in {seconds:.1} s: ", self.report.runs);
         text += &verdict::closing(&self.report, failing, code);
-        output::show(&text)?;
-        if let Some(path) = &self.args.json {
-            output::write_report(path, &self.report)?;
-        }
+        let root = formats::root(&self.project);
+        let edition = verdict::edition(&self.report, self.args.fail_on, &root);
+        self.args.output.publish(&edition, &text)?;
         Ok(code)
     }
 }
@@ -483,26 +531,4 @@ fn advice(ending: Ending) -> &'static str {
         Ending::Unready => " If it does not listen at a socket, say --ready.",
         _ => "",
     }
-}
-
-/// The findings, told one after the other.
-pub(crate) fn told(report: &Report) -> String {
-    let directory = report.directory.clone().unwrap_or_default();
-    let mut sources = Sources::seen_from(Path::new(&directory));
-    let report = super::run::relative(report);
-    let mut text = String::new();
-    let is_open = |finding: &&Finding| finding.status == Status::Unreproduced;
-    for finding in report.findings.iter().filter(|f| !is_open(f)) {
-        text += &story::finding(finding, &mut sources);
-        text.push('\n');
-    }
-    let suspects: Vec<&Finding> = report.findings.iter().filter(is_open).collect();
-    if !suspects.is_empty() {
-        text += "Suspected, tried, and did not happen:\n";
-        for finding in suspects {
-            text += &story::line(finding);
-        }
-        text.push('\n');
-    }
-    text
 }

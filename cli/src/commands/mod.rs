@@ -14,3 +14,4 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod stat;
 pub(crate) mod store;
+pub(crate) mod suppress;

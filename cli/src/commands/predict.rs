@@ -9,7 +9,7 @@ use racehound_predict::pattern::{Pattern, builtin, parse_all};
 use racehound_predict::{Atomics, Forecast, Options, predict};
 use racehound_report::finding::{Report, Status};
 use racehound_report::table::{Table, counted, thousands};
-use racehound_report::text;
+use racehound_report::{source, text};
 use racehound_schedule::{Move, Naming, Schedule};
 use racehound_trace::{FunctionId, Op, SiteId, Source, Trace};
 
@@ -19,9 +19,10 @@ use crate::error::Error;
 use crate::input::{self, Input};
 use crate::predictions::{self, Predicted};
 use crate::progress::Progress;
-use crate::{CLEAN, FINDINGS, output, verdict};
+use crate::{CLEAN, FINDINGS, formats, known, verdict};
 
 pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
+    args.output.here()?;
     let patterns = patterns(args)?;
     let trace = read(&args.trace)?;
     let options = Options {
@@ -43,7 +44,9 @@ pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
         true => Some(confirm::all(args, &forecast, &mut predicted)?),
         false => None,
     };
-    let report = Report {
+    let here = known::here()?;
+    let mut report = Report {
+        directory: Some(here.display().to_string()),
         program: match args.program.is_empty() {
             true => vec![args.trace.display().to_string()],
             false => args
@@ -56,24 +59,18 @@ pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
         findings: predicted.into_iter().map(|p| p.finding).collect(),
         ..Report::default()
     };
-    if let Some(path) = &args.json {
-        output::write_report(path, &report)?;
-    }
+    source::embed(&mut report);
     let failing = verdict::failing(&report, args.fail_on);
     let code = match failing {
         0 => CLEAN,
         _ => FINDINGS,
     };
-    if args.json.as_deref() != Some(Path::new("-")) {
-        let mut out = verdict::listing(&report, args.limit);
-        out.push_str(&summary(args, &trace, &forecast, &report, tally.as_ref()));
-        out.push_str(&verdict::closing(&report, failing, code));
-        // Findings are findings, also if nobody reads them to the end.
-        match output::show(&out) {
-            Err(Error::OutputClosed) => {}
-            shown => shown?,
-        }
-    }
+    let mut text = verdict::listing(&report, args.limit);
+    text.push_str(&summary(args, &trace, &forecast, &report, tally.as_ref()));
+    text.push_str(&verdict::closing(&report, failing, code));
+    let root = formats::root(&here);
+    args.output
+        .publish(&verdict::edition(&report, args.fail_on, &root), &text)?;
     Ok(code)
 }
 

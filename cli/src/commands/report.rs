@@ -1,28 +1,32 @@
 //! `racehound report`: the last hunt, told again.
 
-use std::env;
-use std::path::Path;
-
+use racehound_report::story;
 use racehound_store::Store;
 
-use super::hunt::told;
+use super::run::relative;
 use crate::args::ShowReport;
 use crate::error::Error;
-use crate::{CLEAN, FINDINGS, output, verdict};
+use crate::known::{self, Known};
+use crate::{CLEAN, FINDINGS, formats, verdict};
 
 /// Tells it.
 pub(crate) fn run(args: &ShowReport) -> Result<u8, Error> {
-    let here = env::current_dir().map_err(Error::file(Path::new(".")))?;
+    args.output.here()?;
+    let here = known::here()?;
     let nothing = || Error::Wish("nothing was hunted here yet; see racehound hunt".to_owned());
     if !Store::exists(&here) {
         return Err(nothing());
     }
-    let report = Store::open(&here)?.last()?.ok_or_else(nothing)?;
+    let mut report = Store::open(&here)?.last()?.ok_or_else(nothing)?;
+    let known = Known::with(&here, args.baseline.as_deref(), None)?;
+    let gone = known.settle(&mut report);
     let failing = verdict::failing(&report, args.fail_on);
     let code = if failing > 0 { FINDINGS } else { CLEAN };
-    match &args.json {
-        Some(path) => output::write_report(path, &report)?,
-        None => output::show(&(told(&report) + &verdict::closing(&report, failing, code)))?,
-    }
+    let mut text = story::all(&relative(&report));
+    text += &verdict::absent(gone);
+    text += &verdict::closing(&report, failing, code);
+    let root = formats::root(&here);
+    args.output
+        .publish(&verdict::edition(&report, args.fail_on, &root), &text)?;
     Ok(code)
 }

@@ -17,15 +17,17 @@ use racehound_hunt::program::{Program, fix_addresses};
 use racehound_report::finding::{Finding, Report};
 use racehound_schedule::Plan;
 
-use crate::args::{FailOn, Run, RunFormat, Sample};
+use crate::args::{FailOn, Run, Sample};
 use crate::commands::fuzz;
 use crate::error::Error;
+use crate::formats::{self, Form};
 use crate::journal::Journal;
-use crate::{FINDINGS, attend, build, output, plan, subject, verdict};
+use crate::known::{self, Known};
+use crate::{FINDINGS, attend, build, plan, subject, verdict};
 
 /// Runs the program.
 pub(crate) fn run(args: &Run) -> Result<u8, Error> {
-    if args.json.as_deref() == Some(Path::new("-")) {
+    if args.output.here()? == Some(Form::Json) {
         return Err(Error::Wish(
             "--json -: standard output is the program's; name a file, or /dev/stderr".to_owned(),
         ));
@@ -41,17 +43,24 @@ pub(crate) fn run(args: &Run) -> Result<u8, Error> {
         fix_addresses(&mut command);
     }
     let not_started = |error| not_started(&program, error);
-    if args.json.is_none() && args.format == RunFormat::Tsan {
+    if is_live(args)? && !args.output.has_files() {
         command.env(options::VARIABLE, options(args, &plan, None)?);
         // Returns only if it fails.
         return Err(not_started(command.exec()));
     }
-    let journal = Journal::create(args.json.as_deref())?;
+    let journal = Journal::create(args.output.json().as_deref())?;
     command.env(options::VARIABLE, options(args, &plan, Some(&journal))?);
     let ending = attend::run(&mut command).map_err(not_started)?;
     let findings = journal.findings();
     drop(journal);
-    conclude(args, &report(args, &program, findings?, 1), ending)
+    conclude(args, report(args, &program, findings?, 1), ending)
+}
+
+/// Whether the runtime itself tells of findings, as they are found. It does not know what
+/// somebody has accepted.
+fn is_live(args: &Run) -> Result<bool, Error> {
+    let form = args.output.here()?.unwrap_or(Form::Tsan);
+    Ok(form == Form::Tsan && Known::here(&known::here()?)?.is_empty())
 }
 
 /// The program could not be started.
@@ -74,25 +83,31 @@ pub(super) fn report(args: &Run, program: &Program, findings: Vec<Finding>, runs
 }
 
 /// Tells what was found, and ends as the program did.
-pub(super) fn conclude(args: &Run, report: &Report, ending: Ending) -> Result<u8, Error> {
-    let failing = verdict::failing(report, args.fail_on);
+pub(super) fn conclude(args: &Run, mut report: Report, ending: Ending) -> Result<u8, Error> {
+    let here = known::here()?;
+    Known::here(&here)?.settle(&mut report);
+    let failing = verdict::failing(&report, args.fail_on);
     let code = match ending {
         Ending::Code(_) if failing > 0 => FINDINGS,
         Ending::Code(code) => code,
         _ => 0,
     };
-    if args.format == RunFormat::Text && !report.findings.is_empty() {
-        let mut text = verdict::listing(&relative(report), 0);
+    let mut text = String::new();
+    if !report.findings.is_empty() || !report.suppressed.is_empty() {
+        text = verdict::listing(&relative(&report), 0);
         if let Ending::Code(_) = ending {
-            text.push_str(&verdict::closing(report, failing, code));
+            text.push_str(&verdict::closing(&report, failing, code));
         }
-        // Findings are findings, also if nobody reads them.
-        let _ = anstream::stderr().write_all(text.as_bytes());
     }
-    let written = match &args.json {
-        Some(path) => output::write_report(path, report),
-        None => Ok(()),
-    };
+    let root = formats::root(&here);
+    let edition = verdict::edition(&report, args.fail_on, &root);
+    if !is_live(args)? {
+        let form = args.output.here()?.unwrap_or(Form::Tsan);
+        let told = formats::render(form, &edition, &text);
+        // Findings are findings, also if nobody reads them.
+        let _ = anstream::stderr().write_all(told.as_bytes());
+    }
+    let written = args.output.write_files(&edition, &text);
     if let Ending::Signal(signal) = ending {
         if let Err(error) = written {
             anstream::eprintln!("racehound: {error}");
@@ -178,8 +193,9 @@ pub(super) fn options(
     if let Some(journal) = journal {
         options.add("findings", journal.path())?;
     }
-    if args.format != RunFormat::Tsan {
+    if !is_live(args)? {
         options.add("print_reports", "0")?;
+        options.add("fail_on", "never")?;
     }
     Ok(options)
 }

@@ -6,6 +6,7 @@ mod control;
 mod deadlocks;
 mod drfinder;
 mod endings;
+mod formats;
 mod hunt;
 mod killed;
 mod memory;

@@ -13,7 +13,7 @@ use racehound_trace::check::Checker;
 use racehound_trace::event::Kind;
 use racehound_trace::{Op, Source, Tables, binary};
 
-use super::{FINDINGS, USAGE};
+use super::{FINDINGS, USAGE, control};
 use crate::workshop::{RACEHOUND, Workshop, stderr, stdout};
 
 /// A trace that was read to its end.
@@ -905,4 +905,71 @@ int main(void) {
     let recorded = Recorded::read(&shop.path("trace.rht"));
     let at = |line: u32| recorded.counts.get(&("0".to_owned(), line, Kind::Write, 4));
     assert_eq!((at(3), at(5)), (Some(&10), Some(&10)));
+}
+
+/// Two threads that write to one variable, and fail if they come one after the other.
+const MEETING: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static int shared, before;
+static void *touch(void *unused) {
+    for (int i = 0; i < 3; i++) before++;
+    pthread_mutex_lock(&gate);
+    pthread_mutex_unlock(&gate);
+    shared++;
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, touch, 0);
+    pthread_create(&b, 0, touch, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    assert(shared == 3);
+}
+"#;
+
+/// A seed is the same execution, recorded or not; and the trace has it in order: what a
+/// thread did before it was another's turn comes before what that did then.
+#[test]
+fn an_execution_under_control_is_recorded_as_it_was() {
+    let shop = control::written(MEETING);
+    for plan in ["racefuzzer:pair=program.c:10,program.c:10", "random", "pct"] {
+        let hash = |more: &[&str]| {
+            let options = ["--schedule", plan, "--seed", "5", "--timeout", "20"];
+            control::hash(&control::scheduled(&shop, &[&options[..], more].concat()))
+        };
+        let usual = hash(&[]);
+        assert_eq!(hash(&["--record", "trace.rht"]), usual, "{plan}");
+        // Although it was killed, everything is there.
+        let recorded = Recorded::read(&shop.path("trace.rht"));
+        let both = |line: u32, kind: Kind| -> u64 {
+            let of_children = |by: &str| by != "0";
+            let at = |((by, at, what, _), _): &(&(String, u32, Kind, u32), &u64)| {
+                of_children(by) && *at == line && *what == kind
+            };
+            recorded
+                .counts
+                .iter()
+                .filter(at)
+                .map(|(_, count)| count)
+                .sum()
+        };
+        assert_eq!(both(7, Kind::Write), 6, "{plan}");
+        assert_eq!(both(10, Kind::Write), 2, "{plan}");
+        assert_eq!(recorded.total(|by| by == "0", Kind::Join), 2, "{plan}");
+        let locks = names_of_locks(&shop.path("trace.rht"));
+        assert!(locks.contains(&"gate".to_owned()), "{locks:?}");
+    }
+}
+
+fn names_of_locks(path: &Path) -> Vec<String> {
+    let trace = binary::Reader::new(File::open(path).unwrap()).unwrap();
+    let trace = racehound_trace::Trace::collect(trace).unwrap();
+    let taken = trace.events.iter().filter_map(|event| match event.op {
+        Op::Acquire { lock, .. } => Some(trace.tables.sync_name(lock)),
+        _ => None,
+    });
+    taken.collect()
 }

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use racehound_report::finding::{Explanation, Finding, Harm, Kind, Location, Status, Test};
+use racehound_report::finding::{Cost, Explanation, Finding, Harm, Kind, Location, Status, Test};
 use racehound_schedule::{Collecting, Places, Plan};
 
 use crate::confirm::{self, Outcome, Suspect};
@@ -137,6 +137,7 @@ pub struct Course {
     explored: u64,
     idle: u32,
     runs: u64,
+    costs: Vec<Cost>,
 }
 
 impl Course {
@@ -160,6 +161,7 @@ impl Course {
             explored,
             idle: 0,
             runs: 0,
+            costs: Vec::new(),
         }
     }
 
@@ -306,12 +308,14 @@ impl Course {
     /// Looks at what came of a task.
     pub fn learn(&mut self, task: &Task, result: Result) {
         match (task, result) {
-            (Task::Usual(_), Result::Executed(execution)) => {
+            (Task::Usual(assignment), Result::Executed(execution)) => {
                 self.runs += 1;
+                self.weigh(assignment, &execution);
                 self.usual.add(&execution);
             }
             (Task::Explore(assignment), Result::Executed(execution)) => {
                 self.runs += 1;
+                self.weigh(assignment, &execution);
                 self.look_at(assignment, *execution);
             }
             (Task::Repeat(finding, assignment), Result::Executed(execution)) => {
@@ -357,6 +361,22 @@ impl Course {
     /// The program has one thread only, so no order of threads is left to explore.
     pub fn has_one_thread(&mut self) {
         self.idle = self.settings.patience;
+    }
+
+    /// Notes what an execution took whose course the system decides.
+    fn weigh(&mut self, assignment: &Assignment, execution: &Execution) {
+        if assignment.schedule != Plan::Free {
+            return;
+        }
+        let technique = match assignment.record {
+            Some(_) => "recording".to_owned(),
+            None => assignment.detector.clone(),
+        };
+        self.costs.push(Cost {
+            run: self.runs,
+            technique,
+            microseconds: execution.elapsed.as_micros() as u64,
+        });
     }
 
     /// Takes a prediction in, with the files of the schedules that should make it
@@ -718,6 +738,11 @@ impl Course {
     /// The test that the program runs, if it is one of several.
     pub fn test(&self) -> Option<&Test> {
         self.settings.test.as_ref()
+    }
+
+    /// What executions took whose course the system decides.
+    pub fn costs(&self) -> &[Cost] {
+        &self.costs
     }
 
     /// What the program does by itself.

@@ -19,7 +19,7 @@ use racehound_schedule::Schedule;
 use super::{is_on, note_fate, roster, sites};
 use crate::interpose::Errno;
 use crate::thread::Visit;
-use crate::{memory, options, output, report, triggers};
+use crate::{memory, options, output, record, report, triggers};
 
 /// Whether all is said, or for others to say.
 static SILENT: AtomicBool = AtomicBool::new(false);
@@ -45,7 +45,8 @@ pub(crate) fn conclude() -> Option<String> {
 pub(crate) fn gives_up() {
     if is_on() {
         let _errno = Errno::keep();
-        let _visit = Visit::begin();
+        let visit = Visit::begin();
+        record::save(visit.thread());
         if let Some(text) = conclude() {
             output::write(&text);
         }
@@ -57,7 +58,8 @@ pub(crate) fn gives_up() {
 pub(crate) fn may_end() {
     if is_on() && !SILENT.load(Ordering::Relaxed) {
         let _errno = Errno::keep();
-        let _visit = Visit::begin();
+        let visit = Visit::begin();
+        record::save(visit.thread());
         if let Some(text) = summary() {
             output::write(&text);
         }

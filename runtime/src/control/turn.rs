@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::interpose::Errno;
 use crate::thread::{self, Visit};
 use crate::tls::hot;
-use crate::triggers;
+use crate::{record, triggers};
 
 /// Why a turn came.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -133,6 +133,7 @@ impl Turn {
         until: Option<Moment>,
         op: impl Fn(&mut Roster) -> Option<Op>,
     ) -> Came {
+        record::hand_over();
         pace::begin();
         park(true);
         self.stand();

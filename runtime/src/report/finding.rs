@@ -203,9 +203,8 @@ fn done(op: &str, thread: Option<String>, stack: &[Line]) -> contract::Access {
         column: at.and_then(|line| known(line.column)),
         function: at.and_then(|line| line.function.clone()),
         site: at.map_or_else(|| "?".to_owned(), site),
-        locks: Vec::new(),
-        atomic: false,
         stack: frames(stack),
+        ..contract::Access::default()
     }
 }
 

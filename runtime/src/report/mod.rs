@@ -26,7 +26,8 @@ use crate::stamp::Stamp;
 use crate::thread::{self, Thread};
 use crate::{blocks, objects, options, output, real, registry};
 
-pub(crate) use suppress::{Suppressions, glob};
+pub(crate) use racehound_report::glob::glob;
+pub(crate) use suppress::Suppressions;
 pub(crate) use symbols::Line;
 pub(crate) use text::render_stack;
 

@@ -1,0 +1,142 @@
+//! How findings happen: each that was confirmed is made to happen once more, recorded, and
+//! its steps are told (see `racehound_hunt::interleaving`).
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use racehound_hunt::{Assignment, Executor, Program, crew, interleaving};
+use racehound_report::finding::{Finding, Interleaving, Status};
+use racehound_schedule::Plan;
+use racehound_symbols::Symbolizer;
+use racehound_trace::{Trace, binary};
+use tempfile::NamedTempFile;
+
+/// The steps of findings, as far as they are known.
+#[derive(Debug, Default)]
+pub(crate) struct Retelling {
+    /// By finding and schedule; nothing where the recorded execution did not show it.
+    known: BTreeMap<Key, Option<Interleaving>>,
+}
+
+type Key = ((String, Option<String>, Vec<String>), Option<String>);
+
+/// Time for it when the budget is spent.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long one execution may take.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Longer traces are not read, in bytes.
+const LARGEST: u64 = 64 << 20;
+/// More findings are not retold.
+const MOST: usize = 60;
+
+impl Retelling {
+    /// What earlier hunts know.
+    pub(crate) fn of(earlier: &[Finding]) -> Self {
+        let known = earlier.iter().filter_map(|finding| {
+            let interleaving = finding.interleaving.clone()?;
+            Some((key(finding), Some(interleaving)))
+        });
+        Self {
+            known: known.collect(),
+        }
+    }
+
+    /// The budget is spent: what is confirmed by now has a little time beyond.
+    pub(crate) fn end(&mut self, findings: &[Finding], program: &Program, jobs: usize) {
+        let mut program = program.clone();
+        program.stop.at = Some(Instant::now() + GRACE);
+        self.go_on(findings, &program, jobs);
+    }
+
+    /// Makes what is newly confirmed happen again.
+    pub(crate) fn go_on(&mut self, findings: &[Finding], program: &Program, jobs: usize) {
+        let is_new = |finding: &&Finding| {
+            finding.status == Status::Confirmed
+                && finding.schedule.is_some()
+                && !self.known.contains_key(&key(finding))
+        };
+        let room = MOST.saturating_sub(self.known.len());
+        let new: Vec<&Finding> = findings.iter().filter(is_new).take(room).collect();
+        let stop = program.stop.clone();
+        let tool = |job: usize| Program {
+            job,
+            ..program.clone()
+        };
+        let work = |program: &mut Program, finding: &&Finding| retell(program, finding);
+        let known = &mut self.known;
+        crew::do_all(&new, jobs, tool, work, |finding, interleaving| {
+            // Who was stopped may try again.
+            if interleaving.is_some() || !stop.is_due() {
+                known.insert(key(finding), interleaving);
+            }
+        });
+    }
+
+    /// Adds the steps to findings.
+    pub(crate) fn add_to(&self, findings: &mut [Finding]) {
+        for finding in findings {
+            if let Some(interleaving) = self.known.get(&key(finding)) {
+                finding.interleaving.clone_from(interleaving);
+            }
+        }
+    }
+}
+
+fn key(finding: &Finding) -> Key {
+    (finding.identity(), finding.schedule.clone())
+}
+
+/// What happened in an execution by the finding's schedule. Whatever goes wrong, there is
+/// nothing to tell then, and the finding is none the worse.
+fn retell(program: &mut Program, finding: &Finding) -> Option<Interleaving> {
+    let schedule: Plan = finding.schedule.as_ref()?.parse().ok()?;
+    let file = NamedTempFile::with_prefix("racehound-steps-").ok()?;
+    let assignment = Assignment {
+        detector: "none".to_owned(),
+        schedule,
+        record: Some(file.path().to_owned()),
+        schedule_out: None,
+        limit: LIMIT,
+    };
+    program.execute(&assignment).ok()?;
+    let size = file.as_file().metadata().ok()?.len();
+    if !(1..=LARGEST).contains(&size) {
+        return None;
+    }
+    let trace = Trace::collect(binary::Reader::new(file.reopen().ok()?).ok()?).ok()?;
+    let variables = Variables::of(&program.path);
+    interleaving::of(&trace, finding, &|address| variables.name(address))
+}
+
+/// The program's global variables, by their address in an execution that was scheduled.
+struct Variables<'a> {
+    program: &'a Path,
+    symbolizer: RefCell<Symbolizer>,
+}
+
+/// Where Linux puts a program that does not care where, on x86-64, while addresses are the
+/// same in every run.
+const BIAS: u64 = 0x5555_5555_4000;
+
+impl<'a> Variables<'a> {
+    fn of(program: &'a Path) -> Self {
+        let mut symbolizer = Symbolizer::new();
+        symbolizer.open(program, None);
+        Self {
+            program,
+            symbolizer: RefCell::new(symbolizer),
+        }
+    }
+
+    fn name(&self, address: u64) -> Option<String> {
+        let address = address.checked_sub(BIAS)?;
+        let mut symbolizer = self.symbolizer.borrow_mut();
+        let variable = symbolizer.variable(self.program, address)?;
+        Some(match address - variable.start {
+            0 => variable.name,
+            offset => format!("{}+{offset}", variable.name),
+        })
+    }
+}

@@ -1,0 +1,462 @@
+//! How a finding happens: the steps of a recorded execution that shows it.
+//!
+//! Of everything that the threads did these are told: what orders threads, the accesses
+//! of the finding, and other accesses to the same memory. Of a failure nobody knows which
+//! accesses are to blame, so all are told whose memory is written while several threads use
+//! it, and the last of the execution.
+//!
+//! # Which execution of an access
+//! A line may be executed a thousand times. What counts is where the accesses of the
+//! finding come closest to each other: between two that race, in an execution that was made
+//! to show it, nobody synchronises; those of a pattern come in its order.
+
+use std::collections::BTreeMap;
+
+use racehound_report::finding::{Finding, Interleaving, Kind, Step};
+use racehound_trace::event::Access as Memory;
+use racehound_trace::{Event, Op, Space, SyncId, Tables, ThreadId, Trace};
+
+/// Steps that are told at most.
+const MOST: usize = 160;
+/// Steps that are told of what comes after.
+const AFTER: usize = 4;
+/// Bytes that an access is long, if it is looked for.
+const LONGEST: u64 = 4096;
+/// Beginnings of a pattern that are tried.
+const BEGINNINGS: usize = 2_000;
+
+/// What memory is called; nothing if nobody knows.
+pub type Naming<'a> = &'a dyn Fn(u64) -> Option<String>;
+
+/// The steps of the trace that show the finding; nothing if it does not.
+pub fn of(trace: &Trace, finding: &Finding, naming: Naming<'_>) -> Option<Interleaving> {
+    let is_stuck = finding.kind == Kind::Deadlock && finding.harm.is_some();
+    let marks = match finding.kind {
+        Kind::Failure | Kind::Deadlock => Vec::new(),
+        Kind::Race => pair(trace, finding)?,
+        _ => sequence(trace, finding)?,
+    };
+    let concerned: Vec<Memory> = marks
+        .iter()
+        .filter_map(|mark| trace.events[*mark].op.access())
+        .collect();
+    let shared = match finding.kind {
+        Kind::Failure => shared(trace),
+        _ => BTreeMap::new(),
+    };
+    let last = match finding.kind {
+        Kind::Failure => beginning_of_the_end(trace),
+        _ => usize::MAX,
+    };
+    let is_told = |at: usize, event: &Event| match event.op.access() {
+        Some(_) if at >= last => true,
+        _ if event.op.synchronises() && !matches!(event.op, Op::Fence { .. }) => true,
+        Some(memory) => {
+            concerned.iter().any(|other| other.overlaps(memory))
+                || shared.get(&memory.loc.0).is_some_and(|s| s.matters)
+        }
+        None => false,
+    };
+    let end = marks
+        .iter()
+        .max()
+        .map_or(trace.events.len(), |mark| mark + 1);
+    let mut teller = Teller {
+        tables: &trace.tables,
+        space: trace.space,
+        held: BTreeMap::new(),
+        name: finding.location.name.clone(),
+        concerned: &concerned,
+        naming,
+    };
+    let (mut steps, mut after) = (Vec::new(), 0);
+    for (at, event) in trace.events.iter().enumerate() {
+        teller.follow(event);
+        if !is_told(at, event) {
+            continue;
+        }
+        if at >= end {
+            after += 1;
+            if after > AFTER {
+                break;
+            }
+        }
+        let access = marks.iter().position(|mark| *mark == at);
+        steps.push(teller.step(event, access.map(|at| at + 1)));
+    }
+    if is_stuck {
+        steps.extend(waits(finding));
+    }
+    let skipped = steps.len().saturating_sub(MOST);
+    steps.drain(..skipped);
+    (!steps.is_empty()).then_some(Interleaving {
+        skipped: skipped as u64,
+        steps,
+    })
+}
+
+/// What threads wait for in the end, and for ever.
+fn waits(finding: &Finding) -> impl Iterator<Item = Step> + '_ {
+    (1..).zip(&finding.accesses).map(|(number, access)| Step {
+        thread: access.thread.clone(),
+        op: "waits for ever".to_owned(),
+        file: access.file.clone(),
+        line: access.line,
+        function: access.function.clone(),
+        locks: access.locks.clone(),
+        access: Some(number),
+        ..Step::default()
+    })
+}
+
+/// The accesses from this event on are the last: what a program dies of is among them.
+fn beginning_of_the_end(trace: &Trace) -> usize {
+    const LAST: usize = 3;
+    let events = trace.events.iter().enumerate().rev();
+    let accesses = events.filter(|(_, event)| event.op.access().is_some());
+    accesses.take(LAST).last().map_or(usize::MAX, |(at, _)| at)
+}
+
+/// Who uses a location.
+struct Sharing {
+    last: ThreadId,
+    /// Somebody else has used it.
+    by_many: bool,
+    /// And somebody has written to it since.
+    matters: bool,
+}
+
+fn shared(trace: &Trace) -> BTreeMap<u64, Sharing> {
+    let mut all: BTreeMap<u64, Sharing> = BTreeMap::new();
+    for event in &trace.events {
+        let Some(memory) = event.op.access() else {
+            continue;
+        };
+        let sharing = all.entry(memory.loc.0).or_insert(Sharing {
+            last: event.thread,
+            by_many: false,
+            matters: false,
+        });
+        sharing.by_many |= sharing.last != event.thread;
+        sharing.matters |= sharing.by_many && memory.is_write;
+        sharing.last = event.thread;
+    }
+    all
+}
+
+/// Whether an event is an access of the finding, by place and sort.
+fn fits(trace: &Trace, event: &Event, access: &racehound_report::finding::Access) -> bool {
+    let Some(memory) = event.op.access() else {
+        return false;
+    };
+    memory.is_write == (access.op == "write") && trace.tables.site_name(event.site) == access.site
+}
+
+/// The events that fit each access of the finding.
+fn candidates(trace: &Trace, finding: &Finding) -> Vec<(usize, usize)> {
+    let sites: Vec<bool> = (0..trace.tables.sites.len())
+        .map(|site| {
+            let name = trace
+                .tables
+                .site_name(racehound_trace::SiteId::from_index(site));
+            finding.accesses.iter().any(|access| access.site == name)
+        })
+        .collect();
+    let events = trace.events.iter().enumerate();
+    let events = events.filter(|(_, e)| sites.get(e.site.index()).is_some_and(|known| *known));
+    let fitting = events.flat_map(|(at, event)| {
+        let accesses = finding.accesses.iter().enumerate();
+        accesses
+            .filter_map(move |(number, access)| fits(trace, event, access).then_some((at, number)))
+    });
+    fitting.collect()
+}
+
+/// The two accesses of a race where they come closest: by different threads, to the same
+/// memory, one of them a write.
+fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
+    if finding.accesses.len() != 2 {
+        return None;
+    }
+    let mut synchronised = vec![0usize];
+    for event in &trace.events {
+        let so_far = synchronised.last().copied().unwrap_or(0);
+        synchronised.push(so_far + usize::from(event.op.synchronises()));
+    }
+    let distance = |[a, b]: [usize; 2]| {
+        let (first, second) = (a.min(b), a.max(b));
+        let between = synchronised[second] - synchronised[first];
+        (between, second - first)
+    };
+    // By location, access and thread: the last event that fits.
+    let mut last: BTreeMap<(u64, usize, ThreadId), usize> = BTreeMap::new();
+    let mut best: Option<[usize; 2]> = None;
+    for (at, number) in candidates(trace, finding) {
+        let event = &trace.events[at];
+        let memory = event.op.access()?;
+        let start = memory.loc.0;
+        let around = (start.saturating_sub(LONGEST), 0, ThreadId(0))
+            ..(start.saturating_add(u64::from(memory.size)), 0, ThreadId(0));
+        let earlier = last.range(around).filter(|((_, other, thread), before)| {
+            let theirs = trace.events[**before].op.access();
+            *other != number
+                && *thread != event.thread
+                && theirs.is_some_and(|theirs| theirs.overlaps(memory))
+        });
+        if let Some(before) = earlier.map(|(_, before)| *before).max() {
+            let mut found = [0; 2];
+            found[number] = at;
+            found[1 - number] = before;
+            if best.is_none_or(|best| distance(found) < distance(best)) {
+                best = Some(found);
+            }
+        }
+        last.insert((start, number, event.thread), at);
+    }
+    best.map(|best| best.to_vec())
+}
+
+/// The accesses of a pattern in its order, as close together as they come.
+fn sequence(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
+    let candidates = candidates(trace, finding);
+    let accesses = &finding.accesses;
+    let begins = |(i, (_, number)): (usize, &(usize, usize))| (*number == 0).then_some(i);
+    let beginnings = candidates.iter().enumerate().filter_map(begins);
+    let mut best: Option<Vec<usize>> = None;
+    for beginning in beginnings.take(BEGINNINGS) {
+        let mut found: Vec<usize> = Vec::new();
+        for &(at, number) in &candidates[beginning..] {
+            if number != found.len() || found.last() == Some(&at) {
+                continue;
+            }
+            // Accesses of one thread are of one thread here, others of others.
+            let agrees = |(other, before): (usize, &usize)| {
+                let together = accesses[other].thread == accesses[number].thread;
+                together == (trace.events[*before].thread == trace.events[at].thread)
+            };
+            if found.iter().enumerate().all(agrees) {
+                found.push(at);
+            }
+            if found.len() == accesses.len() {
+                break;
+            }
+        }
+        let length = |found: &[usize]| found.last().zip(found.first()).map(|(l, f)| l - f);
+        if found.len() == accesses.len()
+            && best
+                .as_ref()
+                .is_none_or(|best| length(&found) < length(best))
+        {
+            best = Some(found);
+        }
+    }
+    best
+}
+
+/// Says what events are, and who holds which locks.
+struct Teller<'a> {
+    tables: &'a Tables,
+    space: Space,
+    held: BTreeMap<ThreadId, Vec<SyncId>>,
+    name: String,
+    concerned: &'a [Memory],
+    naming: Naming<'a>,
+}
+
+impl Teller<'_> {
+    fn follow(&mut self, event: &Event) {
+        let held = self.held.entry(event.thread).or_default();
+        match event.op {
+            Op::Acquire { lock, .. }
+            | Op::Wake {
+                lock: Some(lock), ..
+            } => held.push(lock),
+            Op::Release { lock, .. } => {
+                if let Some(at) = held.iter().rposition(|other| *other == lock) {
+                    held.remove(at);
+                }
+            }
+            Op::Wait {
+                lock: Some(lock), ..
+            } => held.retain(|other| *other != lock),
+            _ => {}
+        }
+    }
+
+    fn step(&self, event: &Event, access: Option<usize>) -> Step {
+        let tables = self.tables;
+        let site = tables.sites.get(event.site.index());
+        let mut locks: Vec<String> = Vec::new();
+        for lock in self.held.get(&event.thread).into_iter().flatten() {
+            let name = tables.sync_name(*lock);
+            if !locks.contains(&name) {
+                locks.push(name);
+            }
+        }
+        Step {
+            thread: tables.thread_name(event.thread),
+            op: event.op.kind().name().replace(' ', "-"),
+            object: self.object(&event.op),
+            file: tables.site_file(event.site).map(str::to_owned),
+            line: site.map(|site| site.line).filter(|line| *line > 0),
+            function: site
+                .and_then(|site| site.function)
+                .map(|function| tables.function_name(function)),
+            text: None,
+            locks,
+            access,
+        }
+    }
+
+    fn object(&self, op: &Op) -> String {
+        match *op {
+            Op::Acquire { lock: sync, .. }
+            | Op::Release { lock: sync, .. }
+            | Op::Wait { cond: sync, .. }
+            | Op::Wake { cond: sync, .. }
+            | Op::NotifyOne { cond: sync, .. }
+            | Op::NotifyAll { cond: sync }
+            | Op::BarrierArrive { barrier: sync }
+            | Op::BarrierLeave { barrier: sync }
+            | Op::SemPost { sem: sync }
+            | Op::SemWait { sem: sync } => self.tables.sync_name(sync),
+            Op::Fork { child } | Op::Join { child } => {
+                format!("thread {}", self.tables.thread_name(child))
+            }
+            _ => op
+                .access()
+                .map(|memory| self.memory(memory))
+                .unwrap_or_default(),
+        }
+    }
+
+    /// What memory is called. The finding has a name for what it is about, if that is one
+    /// location.
+    fn memory(&self, memory: Memory) -> String {
+        if self.space == Space::Names {
+            return self.tables.loc_name(self.space, memory.loc);
+        }
+        let one = self.concerned.first();
+        let is_one = |all: &Memory| self.concerned.iter().all(|other| other.overlaps(*all));
+        let named = !self.name.is_empty() && !self.name.starts_with("0x");
+        match one {
+            Some(one) if named && is_one(one) && one.overlaps(memory) => self.name.clone(),
+            _ => (self.naming)(memory.loc.0).unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use racehound_report::finding::{Access, Location};
+    use racehound_trace::rapid;
+
+    use super::*;
+
+    fn trace(text: &str) -> Trace {
+        let text = text.replace("; ", "\n");
+        Trace::collect(rapid::Reader::new(text.as_bytes())).unwrap()
+    }
+
+    fn access(op: &str, thread: &str, site: &str) -> Access {
+        Access {
+            op: op.into(),
+            thread: thread.into(),
+            site: site.into(),
+            ..Access::default()
+        }
+    }
+
+    fn told(interleaving: &Interleaving) -> Vec<String> {
+        let step = |step: &Step| {
+            let mark = step.access.map(|n| format!("{n}:")).unwrap_or_default();
+            let locks = step.locks.join(",");
+            format!(
+                "{mark}{} {} {} [{locks}]",
+                step.thread, step.op, step.object
+            )
+        };
+        interleaving.steps.iter().map(step).collect()
+    }
+
+    fn unnamed(_: u64) -> Option<String> {
+        None
+    }
+
+    #[test]
+    fn a_race_is_told_where_its_accesses_meet() {
+        let trace = trace(
+            "T0|w(x)|1; T1|acq(l)|2; T1|w(x)|3; T1|rel(l)|4; T0|w(y)|5; T0|r(x)|6; T1|acq(l)|2; \
+             T0|r(x)|6; T0|r(z)|6; T1|w(x)|3; T1|rel(l)|4; T0|w(x)|1",
+        );
+        let sites: Vec<String> = (0..trace.tables.sites.len())
+            .map(|i| {
+                trace
+                    .tables
+                    .site_name(racehound_trace::SiteId::from_index(i))
+            })
+            .collect();
+        let place = |number: &str| sites.iter().find(|s| s.ends_with(number)).unwrap().clone();
+        let finding = Finding {
+            location: Location {
+                name: "x".into(),
+                ..Location::default()
+            },
+            accesses: vec![
+                access("read", "T0", &place("6")),
+                access("write", "T1", &place("3")),
+            ],
+            ..Finding::default()
+        };
+        let interleaving = of(&trace, &finding, &unnamed).unwrap();
+        let told = told(&interleaving);
+        let marked: Vec<&String> = told.iter().filter(|s| s.contains(':')).collect();
+        assert_eq!(marked, ["1:T0 read x []", "2:T1 write x [l]"]);
+        assert!(!told.iter().any(|step| step.contains('y')), "{told:?}");
+        assert_eq!(told.last().unwrap(), "T0 write x []");
+        let elsewhere = Finding {
+            accesses: vec![access("read", "T0", "9"), access("write", "T1", "9")],
+            ..finding
+        };
+        assert_eq!(of(&trace, &elsewhere, &unnamed), None);
+    }
+
+    #[test]
+    fn a_pattern_is_told_in_its_order() {
+        let trace = trace(
+            "T0|r(x)|1; T0|w(x)|2; T0|acq(l)|7; T0|r(x)|1; T0|rel(l)|8; T1|w(x)|3; T0|w(x)|2",
+        );
+        let name = |i: usize| trace.tables.site_name(trace.events[i].site);
+        let finding = Finding {
+            kind: Kind::Atomicity,
+            accesses: vec![
+                access("read", "a", &name(3)),
+                access("write", "b", &name(5)),
+                access("write", "a", &name(6)),
+            ],
+            ..Finding::default()
+        };
+        let told = told(&of(&trace, &finding, &unnamed).unwrap());
+        let marked: Vec<&String> = told.iter().filter(|s| s.contains(':')).collect();
+        assert_eq!(
+            marked,
+            ["1:T0 read x [l]", "2:T1 write x []", "3:T0 write x []"]
+        );
+    }
+
+    #[test]
+    fn of_a_failure_everything_shared_is_told() {
+        let trace = trace(
+            "T0|w(c)|1; T0|w(x)|1; T1|w(x)|2; T1|w(y)|3; T1|acq(l)|4; T0|r(c)|5; T1|r(c)|6; \
+             T1|w(z)|7; T1|r(z)|8",
+        );
+        let finding = Finding {
+            kind: Kind::Failure,
+            ..Finding::default()
+        };
+        let told = told(&of(&trace, &finding, &unnamed).unwrap());
+        let shared = ["T0 write x []", "T1 write x []", "T1 acquire l [l]"];
+        let last = ["T1 read c [l]", "T1 write z [l]", "T1 read z [l]"];
+        assert_eq!(told, [shared, last].concat());
+    }
+}

@@ -1,0 +1,214 @@
+//! An interleaving as text: a column for each thread, time goes down.
+//!
+//! Shown is what leads to the finding's accesses: a few steps before each, what comes in
+//! between is left out. Where no access is marked, it is the end of the execution.
+
+use std::fmt::Write;
+
+use crate::finding::{Interleaving, Step};
+use crate::text::{self, FAINT, HARM, HEADING};
+
+/// Characters in a line, without the margin.
+const WIDTH: usize = 76;
+/// Steps that are shown before a marked one.
+const LEAD: usize = 3;
+/// More threads than that do not fit next to each other.
+const COLUMNS: usize = 3;
+
+/// The interleaving, indented, with so many steps at most; nothing if there is nothing to
+/// see.
+pub fn render(interleaving: &Interleaving, rows: usize) -> String {
+    let steps = &interleaving.steps;
+    let shown = chosen(steps, rows);
+    let threads = threads(&shown, steps);
+    if threads.is_empty() {
+        return String::new();
+    }
+    let width = WIDTH / threads.len();
+    let mut out = String::from("    ");
+    let names = threads.iter().map(|thread| match *thread {
+        "0" => "main thread 0".to_owned(),
+        other => text::printable(&format!("thread {other}")),
+    });
+    let names: String = names.map(|name| padded(&name, width)).collect();
+    let _ = writeln!(out, "{HEADING}{}{HEADING:#}", names.trim_end());
+    let mut before = None;
+    for at in shown {
+        let skipped = before.map_or(at as u64 + interleaving.skipped, |before| {
+            (at - before - 1) as u64
+        });
+        if skipped > 0 {
+            let _ = writeln!(out, "    {FAINT}⋮{FAINT:#}");
+        }
+        before = Some(at);
+        let step = &steps[at];
+        let column = threads.iter().position(|thread| *thread == step.thread);
+        let column = column.unwrap_or(0);
+        out.push_str("    ");
+        out.push_str(&" ".repeat(column * width));
+        cell(&mut out, step, width);
+        out.push('\n');
+    }
+    out
+}
+
+/// A step, with the line on the right.
+fn cell(out: &mut String, step: &Step, width: usize) {
+    let line = step.line.map(|line| format!(":{line}")).unwrap_or_default();
+    let mark = step.access.map(|number| format!("({number}) "));
+    let mut what = format!("{}{}", mark.unwrap_or_default(), text::step(step));
+    // What has no name is known by its line.
+    if let (true, Some(text)) = (step.object.is_empty(), &step.text) {
+        let _ = write!(what, ": {}", text::printable(text));
+    }
+    let room = width.saturating_sub(line.len() + 3);
+    let what = padded(&what, room);
+    let what = match line.is_empty() {
+        true => what.trim_end(),
+        false => &what,
+    };
+    let _ = match step.access {
+        Some(_) => write!(out, "{HARM}{what}{HARM:#}"),
+        None => write!(out, "{what}"),
+    };
+    if !line.is_empty() {
+        let _ = write!(out, " {FAINT}{line}{FAINT:#}");
+    }
+}
+
+/// A text of that many characters: cut off, or with blanks behind.
+fn padded(text: &str, width: usize) -> String {
+    match text.chars().count() {
+        length if length > width => {
+            let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+            format!("{kept}…")
+        }
+        length => format!("{text}{}", " ".repeat(width - length)),
+    }
+}
+
+/// Which steps are shown, in order.
+fn chosen(steps: &[Step], rows: usize) -> Vec<usize> {
+    let marked: Vec<usize> = (0..steps.len())
+        .filter(|&i| steps[i].access.is_some())
+        .collect();
+    if marked.is_empty() {
+        return (steps.len().saturating_sub(rows)..steps.len()).collect();
+    }
+    let involved = |i: &usize| {
+        marked
+            .iter()
+            .any(|&mark| steps[mark].thread == steps[*i].thread)
+    };
+    let candidates: Vec<usize> = (0..steps.len()).filter(involved).collect();
+    // The nearer to a marked one, the better.
+    let distance = |place: usize| {
+        let to = |mark: &usize| {
+            let at = candidates.iter().position(|i| i == mark).unwrap_or(0);
+            match at >= place {
+                true => at - place,
+                false => (place - at) * LEAD,
+            }
+        };
+        marked.iter().map(to).min().unwrap_or(0)
+    };
+    let mut near: Vec<(usize, usize)> = candidates
+        .iter()
+        .enumerate()
+        .map(|(place, &i)| (distance(place), i))
+        .filter(|(distance, _)| *distance <= LEAD)
+        .collect();
+    near.sort_unstable();
+    near.truncate(rows.max(marked.len()));
+    let mut shown: Vec<usize> = near.into_iter().map(|(_, i)| i).collect();
+    shown.sort_unstable();
+    shown
+}
+
+/// The threads of these steps, in the order of their creation; none if they are too many.
+fn threads<'a>(shown: &[usize], steps: &'a [Step]) -> Vec<&'a str> {
+    let mut threads: Vec<&str> = shown.iter().map(|&i| steps[i].thread.as_str()).collect();
+    threads.sort_unstable_by_key(|path| ordinals(path));
+    threads.dedup();
+    match threads.len() {
+        0 => Vec::new(),
+        n if n <= COLUMNS => threads,
+        _ => Vec::new(),
+    }
+}
+
+fn ordinals(path: &str) -> Vec<u32> {
+    path.split('.')
+        .map(|part| part.parse().unwrap_or(u32::MAX))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(thread: &str, op: &str, object: &str, line: u32, access: Option<usize>) -> Step {
+        Step {
+            thread: thread.into(),
+            op: op.into(),
+            object: object.into(),
+            line: Some(line),
+            access,
+            ..Step::default()
+        }
+    }
+
+    #[test]
+    fn time_goes_down_and_threads_stand_side_by_side() {
+        let mut steps = vec![step("0", "fork", "0.1", 40, None)];
+        for _ in 0..30 {
+            steps.push(step("0.2", "acquire", "log", 8, None));
+            steps.push(step("0.2", "release", "log", 9, None));
+        }
+        steps.extend([
+            step("0.1", "acquire", "accounts", 11, None),
+            step("0.2", "read", "balance", 20, Some(1)),
+            step("0.1", "write", "balance", 12, Some(2)),
+            step("0.1", "release", "accounts", 13, None),
+        ]);
+        let shown = render(&Interleaving { skipped: 2, steps }, 12);
+        insta::assert_snapshot!(text::plain(&shown), @r"
+            thread 0.1                            thread 0.2
+            ⋮
+                                                  locks log                         :8
+                                                  unlocks log                       :9
+            locks accounts                   :11
+                                                  (1) reads balance                :20
+            (2) writes balance               :12
+            unlocks accounts                 :13
+        ");
+        assert!(
+            text::plain(&shown)
+                .lines()
+                .all(|line| line.chars().count() <= 80)
+        );
+    }
+
+    #[test]
+    fn without_marks_the_end_is_shown() {
+        let steps = (1..=40).map(|line| step("0.1", "write", "x", line, None));
+        let steps: Vec<Step> = steps.collect();
+        let shown = text::plain(&render(&Interleaving { skipped: 0, steps }, 12));
+        assert_eq!(shown.lines().count(), 12 + 2);
+        assert!(shown.contains(":40") && shown.contains('⋮') && !shown.contains(":20"));
+    }
+
+    #[test]
+    fn long_names_are_cut_off() {
+        let long = "a_name_that_nobody_wants_to_read_to_its_end_".repeat(3);
+        let steps = vec![
+            step("0.1", "write", &long, 1, Some(1)),
+            step("0.2", "write", &long, 2, Some(2)),
+        ];
+        let shown = text::plain(&render(&Interleaving { skipped: 0, steps }, 12));
+        assert!(
+            shown.lines().all(|line| line.chars().count() <= 80),
+            "{shown}"
+        );
+    }
+}
