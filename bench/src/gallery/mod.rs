@@ -81,13 +81,14 @@ pub(crate) fn run(args: &Gallery) -> Result<ExitCode, Error> {
         let row = row(&subject, &verdict, tsan);
         println!("{}", row.join("  "));
         rows.push(row);
+        // Who stops it has the table so far.
+        if let Some(file) = &args.markdown {
+            let text = markdown(&rows, &tools, wrong);
+            fs::write(file, text).map_err(Error::file(file))?;
+        }
     }
     println!("\n{} programs, {wrong} not as they should be\n", rows.len());
     print!("{}", table(&rows));
-    if let Some(file) = &args.markdown {
-        let text = markdown(&rows, &tools, wrong);
-        fs::write(file, text).map_err(Error::file(file))?;
-    }
     Ok(match wrong {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
