@@ -32,17 +32,6 @@ const LARGEST: u64 = 64 << 20;
 const MOST: usize = 60;
 
 impl Retelling {
-    /// What earlier hunts know.
-    pub(crate) fn of(earlier: &[Finding]) -> Self {
-        let known = earlier.iter().filter_map(|finding| {
-            let interleaving = finding.interleaving.clone()?;
-            Some((key(finding), Some(interleaving)))
-        });
-        Self {
-            known: known.collect(),
-        }
-    }
-
     /// The budget is spent: what is confirmed by now has a little time beyond.
     pub(crate) fn end(&mut self, findings: &[Finding], program: &Program, jobs: usize) {
         let mut program = program.clone();
@@ -73,8 +62,10 @@ impl Retelling {
     /// Adds the steps to findings.
     pub(crate) fn add_to(&self, findings: &mut [Finding]) {
         for finding in findings {
-            if let Some(interleaving) = self.known.get(&key(finding)) {
-                finding.interleaving.clone_from(interleaving);
+            // What an earlier hunt has told may have been of another build.
+            finding.interleaving = None;
+            if let Some(Some(interleaving)) = self.known.get(&key(finding)) {
+                interleaving::add(finding, interleaving.clone());
             }
         }
     }

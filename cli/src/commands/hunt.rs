@@ -131,11 +131,10 @@ impl<'a> Hunting<'a> {
             schedules: schedules.clone(),
             trace: trace.path().to_owned(),
         };
-        let retelling = Retelling::of(&earlier);
         Ok(Self {
             args,
             known,
-            retelling,
+            retelling: Retelling::default(),
             program,
             begun,
             course: Course::new(settings, earlier, explored),
