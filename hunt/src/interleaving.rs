@@ -95,9 +95,25 @@ pub fn of(trace: &Trace, finding: &Finding, naming: Naming<'_>) -> Option<Interl
     })
 }
 
-/// Adds the steps to a finding. Its accesses come in their order then, and memory of which
-/// only the address was known is called as the steps call it.
+/// Adds the steps to a finding. Its accesses come in their order then; memory of which
+/// only the address was known is called as the steps call it, and locks as the finding
+/// does.
 pub fn add(finding: &mut Finding, mut interleaving: Interleaving) {
+    let numbered = interleaving.steps.iter().filter_map(|step| {
+        let access = finding.accesses.get(step.access?.checked_sub(1)?)?;
+        match (&step.locks[..], &access.locks[..]) {
+            ([number], [name]) if number != name => Some((number.clone(), name.clone())),
+            _ => None,
+        }
+    });
+    let names: BTreeMap<String, String> = numbered.collect();
+    for step in &mut interleaving.steps {
+        for name in step.locks.iter_mut().chain([&mut step.object]) {
+            if let Some(better) = names.get(name) {
+                name.clone_from(better);
+            }
+        }
+    }
     let marked = || {
         interleaving
             .steps
@@ -464,20 +480,28 @@ mod tests {
                 name: "0x5510".into(),
                 ..Location::default()
             },
-            accesses: vec![access("read", "0.2", "b"), access("write", "0.1", "a")],
+            accesses: vec![
+                access("read", "0.2", "b"),
+                Access {
+                    locks: vec!["bank->gate".into()],
+                    ..access("write", "0.1", "a")
+                },
+            ],
             ..Finding::default()
         };
-        let step = |number| Step {
+        let step = |number, locks: &[&str]| Step {
             object: "balance".into(),
             access: Some(number),
+            locks: locks.iter().map(|lock| (*lock).to_owned()).collect(),
             ..Step::default()
         };
-        let steps = vec![step(2), step(1)];
+        let steps = vec![step(2, &["M3"]), step(1, &[])];
         add(&mut finding, Interleaving { skipped: 0, steps });
         assert_eq!(finding.accesses[0].site, "a");
         assert_eq!(finding.location.name, "balance");
         let steps = finding.interleaving.unwrap().steps;
         assert_eq!([steps[0].access, steps[1].access], [Some(1), Some(2)]);
+        assert_eq!(steps[0].locks, ["bank->gate"]);
     }
 
     #[test]

@@ -69,8 +69,9 @@ fn cell(out: &mut String, step: &Step, width: usize, is_listed: bool) {
     let mark = step.access.map(|number| format!("({number}) "));
     let who = is_listed.then(|| format!("{} ", name(&step.thread)));
     let mut what = who.unwrap_or_default() + &mark.unwrap_or_default() + &text::step(step);
-    // What has no name is known by its line.
-    if let (true, Some(text)) = (step.object.is_empty(), &step.text) {
+    // Memory that has no name is known by its line.
+    let is_access = ["read", "write"].contains(&step.op.as_str());
+    if let (true, Some(text)) = (is_access && step.object.is_empty(), &step.text) {
         let _ = write!(what, ": {}", text::printable(text));
     }
     let room = width.saturating_sub(line.len() + 3);
