@@ -166,8 +166,9 @@ impl<'a> Hunting<'a> {
             if phase == Phase::Observing {
                 self.predict();
             }
+            let (findings, jobs) = (self.course.findings(), self.args.jobs);
             self.retelling
-                .go_on(&self.course.findings(), &self.program, self.args.jobs);
+                .go_on(&findings, &self.program, jobs, self.begun);
             self.note(false)?;
         }
         Ok(())
