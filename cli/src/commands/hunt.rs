@@ -131,11 +131,10 @@ impl<'a> Hunting<'a> {
             schedules: schedules.clone(),
             trace: trace.path().to_owned(),
         };
-        let retelling = Retelling::of(&earlier);
         Ok(Self {
             args,
             known,
-            retelling,
+            retelling: Retelling::default(),
             program,
             begun,
             course: Course::new(settings, earlier, explored),
@@ -167,8 +166,9 @@ impl<'a> Hunting<'a> {
             if phase == Phase::Observing {
                 self.predict();
             }
+            let (findings, jobs) = (self.course.findings(), self.args.jobs);
             self.retelling
-                .go_on(&self.course.findings(), &self.program, self.args.jobs);
+                .go_on(&findings, &self.program, jobs, self.begun);
             self.note(false)?;
         }
         Ok(())
