@@ -27,7 +27,7 @@ use crate::{FINDINGS, build, compile, formats, predictions, store, subject, verd
 
 /// Hunts.
 pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
-    args.output.here()?;
+    args.output.check()?;
     let words = words(args)?;
     let mut program = subject::of(&words)?;
     if let Some(file) = &args.suppressions {

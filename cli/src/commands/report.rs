@@ -14,7 +14,7 @@ use crate::{CLEAN, FINDINGS, formats, pairs, verdict};
 
 /// Tells it.
 pub(crate) fn run(args: &ShowReport) -> Result<u8, Error> {
-    args.output.here()?;
+    args.output.check()?;
     let here = known::here()?;
     let mut report = match &args.report {
         Some(file) => pairs::report(file)?,

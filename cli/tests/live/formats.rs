@@ -114,6 +114,10 @@ fn standard_output_has_one_form() {
     assert_eq!(stdout(&of_file), stdout(&output));
     let output = shop.racehound(&["report", "--format", "github", "--json", "-"]);
     assert_eq!(output.status.code(), Some(USAGE));
+    // What cannot be written is said before the hunt, not after.
+    let output = hunted(&shop, &["--format", "html=nowhere/out.html"]);
+    assert_eq!(output.status.code(), Some(USAGE));
+    assert!(stdout(&output).is_empty(), "{output:?}");
     let output = shop.racehound(&["report", "--format", "pdf"]);
     assert_eq!(output.status.code(), Some(USAGE));
     assert!(stderr(&output).contains("sarif"), "{output:?}");
