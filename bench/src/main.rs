@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout)]
 
 mod control;
+mod gallery;
 mod hidden;
 mod live;
 mod offline;
@@ -29,6 +30,7 @@ enum Command {
     Live(live::Live),
     Hidden(hidden::Hidden),
     Control(control::Control),
+    Gallery(gallery::Gallery),
     Sampling(sampling::Sampling),
     #[command(hide = true)]
     PeakMemory(offline::PeakMemory),
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Command::PeakMemory(args) => offline::peak_memory(&args).map_or_else(|e| failed(&e), done),
         Command::Control(args) => control::run(&args).map_or_else(|e| failed(&e), done),
         Command::Live(args) => live::run(&args).unwrap_or_else(|e| failed(&e)),
+        Command::Gallery(args) => gallery::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Hidden(args) => hidden::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Sampling(args) => sampling::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Spend(args) => live::spend(&args).map_or_else(|e| failed(&e), done),

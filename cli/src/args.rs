@@ -37,12 +37,37 @@ pub(crate) enum Command {
     Model(ModelCommand),
     Run(Run),
     Replay(Replay),
+    Completions(Completions),
+    #[command(name = "man")]
+    Manual(Manual),
     /// Compile and link C as the C compiler does, ready for Racehound
     #[command(name = "cc", long_about = DROP_IN)]
     Cc(Compile),
     /// Compile and link C++ as the C++ compiler does, ready for Racehound
     #[command(name = "c++", alias = "cxx", long_about = DROP_IN)]
     Cxx(Compile),
+}
+
+/// Print what makes a shell complete command lines of racehound
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound completions bash > ~/.local/share/bash-completion/completions/racehound
+  racehound completions zsh > ~/.zfunc/_racehound
+  racehound completions fish > ~/.config/fish/completions/racehound.fish")]
+pub(crate) struct Completions {
+    /// Which shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the manual page
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  racehound man | man -l -
+  racehound man --dir ~/.local/share/man/man1")]
+pub(crate) struct Manual {
+    /// Write a page for racehound and one for each of its commands to a directory instead
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 /// Run a program once under a detector
@@ -239,6 +264,8 @@ pub(crate) struct StoreMerge {
   racehound hunt bank.c
   racehound hunt --budget 5m -- ./server-tests --quick
   racehound hunt --json findings.json --fail-on confirmed -- ./bank < input.txt
+  racehound hunt --setup 'rm -rf data' --client './ask 8080' -- ./server --port 8080 --dir data
+  racehound hunt --each-test --budget 10m -- ./unit-tests
   racehound replay R1
 
 Exit codes: 0 nothing at the --fail-on level, 66 findings, 2 wrong usage, 3 the program could not be
@@ -260,11 +287,20 @@ pub(crate) struct Hunt {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// How many executions go on side by side
-    #[arg(short, long, value_name = "N", default_value_t = cores(), value_parser = jobs)]
-    pub(crate) jobs: usize,
+    /// How many executions go on side by side: without this, as many as there are cores, or one
+    /// with --setup, --teardown or --client
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
+    pub(crate) jobs: Option<usize>,
 
-    /// Most seconds for one execution
+    #[command(flatten)]
+    pub(crate) around: Around,
+
+    /// Hunt in each test of a test program alone, the budget divided among them. GoogleTest, Catch2
+    /// and Rust's libtest are recognised
+    #[arg(long, conflicts_with = "client")]
+    pub(crate) each_test: bool,
+
+    /// Most seconds for one execution, which has a quarter of the budget at most
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
 
@@ -296,6 +332,30 @@ pub(crate) struct Hunt {
     /// The program and its arguments
     #[arg(last = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
+}
+
+/// What goes on around each execution. Commands are run by sh; RACEHOUND_JOB in the
+/// environment tells executions that go on side by side from each other.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(crate) struct Around {
+    /// Run this before each execution, by sh; if it fails the hunt ends. The environment variable
+    /// RACEHOUND_JOB, which the program has as well, tells executions side by side apart: 0, 1, …
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) setup: Option<String>,
+
+    /// Run this after each execution, however that ended, by sh
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) teardown: Option<String>,
+
+    /// For a program that does not end by itself: run this by sh when the program is ready, then
+    /// send the program SIGTERM, and SIGKILL if it has not ended after 5 seconds. If the client
+    /// fails, and does not when the program runs by itself, that is harm
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) client: Option<String>,
+
+    /// The program is ready when it has printed this; without it, when it listens at a socket
+    #[arg(long, value_name = "TEXT", requires = "client")]
+    pub(crate) ready: Option<String>,
 }
 
 /// Show the last hunt again, or an earlier report
@@ -356,7 +416,8 @@ pub(crate) struct Suppress {
     pub(crate) remove: Vec<String>,
 }
 
-fn cores() -> usize {
+/// How many executions can go on at once.
+pub(crate) fn cores() -> usize {
     std::thread::available_parallelism()
         .map_or(1, usize::from)
         .min(256)

@@ -110,8 +110,12 @@ const FREE_RUNS: u32 = 2;
 
 fn reason(said: &str, ending: Ending) -> String {
     match (said.trim(), ending) {
-        ("", Ending::Limit) => "the execution took too long".to_owned(),
-        ("", Ending::Code(code)) => format!("the execution ended before, with exit code {code}"),
+        ("", Ending::Limit | Ending::Unready | Ending::Stubborn) => {
+            "the execution took too long".to_owned()
+        }
+        ("", Ending::Code(code) | Ending::Client(code)) => {
+            format!("the execution ended before, with exit code {code}")
+        }
         ("", Ending::Signal(number)) => {
             format!("the execution died of {} before", harm::signal(number))
         }

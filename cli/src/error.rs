@@ -79,9 +79,9 @@ impl From<execution::Error> for Error {
     fn from(error: execution::Error) -> Self {
         match error {
             execution::Error::Unspeakable(error) => error.into(),
-            execution::Error::System { .. } | execution::Error::Stopped => {
-                Self::NotStarted(error.to_string())
-            }
+            execution::Error::System { .. }
+            | execution::Error::Surroundings(_)
+            | execution::Error::Stopped => Self::NotStarted(error.to_string()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use racehound_hunt::findings;
 use racehound_report::finding::Finding;
-use racehound_report::journal::Note;
+use racehound_report::journal::{Note, Scheduled};
 use tempfile::NamedTempFile;
 
 use crate::error::Error;
@@ -59,5 +59,15 @@ impl Journal {
             );
         }
         Ok(findings::folded(notes))
+    }
+
+    /// How the scheduling of the first process went, if that was under control.
+    pub(crate) fn scheduled(&self) -> Option<Scheduled> {
+        let text = fs::read(self.path()).ok()?;
+        let (notes, _) = Note::read_all(&text);
+        notes.into_iter().rev().find_map(|note| match note {
+            Note::Scheduled { scheduled } => Some(scheduled),
+            Note::Finding(_) => None,
+        })
     }
 }

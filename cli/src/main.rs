@@ -25,7 +25,9 @@ mod shell;
 mod stdin;
 mod store;
 mod subject;
+mod surroundings;
 mod verdict;
+mod workplace;
 
 use std::process::ExitCode;
 
@@ -63,6 +65,8 @@ fn main() -> ExitCode {
         Command::Suppress(args) => commands::suppress::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Manual(args) => commands::manual::run(&args),
         Command::Cc(args) => return driver::main(Language::C, args.arguments),
         Command::Cxx(args) => return driver::main(Language::Cxx, args.arguments),
     };

@@ -1,9 +1,13 @@
-//! A bar for work that takes longer than a blink, and only where somebody
-//! watches.
+//! How far work is: a bar for what takes longer than a blink, and only where somebody
+//! watches; the state of a hunt, for those who watch and for those who read it later.
 
+use std::env;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Work that ends sooner shows nothing.
 const PATIENCE: Duration = Duration::from_millis(800);
@@ -65,46 +69,135 @@ impl Progress {
     }
 }
 
-/// What a long job is doing: a line that changes on a terminal, lines elsewhere, one
-/// for each phase.
-pub(crate) struct Display {
-    bar: ProgressBar,
-    phase: &'static str,
-}
-
-impl Display {
-    pub(crate) fn new() -> Self {
-        // Draws nothing where standard error is no terminal.
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}: {msg}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Self { bar, phase: "" }
-    }
-
-    /// Something else is being done now.
-    pub(crate) fn phase(&mut self, doing: &'static str, details: String) {
-        if self.bar.is_hidden() && self.phase != doing {
-            anstream::eprintln!("racehound: {doing}: {details}");
-        }
-        self.phase = doing;
-        self.bar.set_prefix(doing);
-        self.bar.set_message(details);
-    }
-
-    /// Some of it is done.
-    pub(crate) fn ran(&self) {
-        self.bar.inc(1);
-    }
-
-    pub(crate) fn clear(&self) {
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
 
-impl Drop for Progress {
-    fn drop(&mut self) {
+/// How a hunt goes: a line that changes on a terminal; elsewhere, and in CI, a line for
+/// each phase, and now and then one if nothing else happens.
+pub(crate) struct Display {
+    bar: ProgressBar,
+    board: Arc<Mutex<Board>>,
+    told: Option<(&'static str, Instant)>,
+}
+
+/// Lines do not follow upon each other faster, and not slower.
+const SOONEST: Duration = Duration::from_secs(1);
+const LATEST: Duration = Duration::from_secs(10);
+
+/// What is known of a hunt.
+struct Board {
+    phase: &'static str,
+    test: Option<String>,
+    runs: Arc<AtomicU64>,
+    open: usize,
+    confirmed: usize,
+    begun: Instant,
+    until: Instant,
+}
+
+impl Board {
+    fn line(&self) -> String {
+        let runs = self.runs.load(Ordering::Relaxed);
+        let rate = runs as f64 / self.begun.elapsed().as_secs_f64().max(0.1);
+        let left = self.until.saturating_duration_since(Instant::now());
+        let test = self
+            .test
+            .as_ref()
+            .map_or(String::new(), |test| format!(" {test}"));
+        format!(
+            "{}{test}: {runs} runs, {rate:.0}/s, {} suspects open, {} confirmed, {} s left",
+            self.phase,
+            self.open,
+            self.confirmed,
+            left.as_secs()
+        )
+    }
+}
+
+fn read(board: &Mutex<Board>) -> MutexGuard<'_, Board> {
+    board.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// How much of a test's name is shown.
+const LONGEST_NAME: usize = 24;
+
+impl Display {
+    /// Of a hunt that counts its executions and ends at some moment.
+    pub(crate) fn new(runs: Arc<AtomicU64>, until: Instant) -> Self {
+        let board = Arc::new(Mutex::new(Board {
+            phase: "beginning",
+            test: None,
+            runs,
+            open: 0,
+            confirmed: 0,
+            begun: Instant::now(),
+            until,
+        }));
+        // Draws nothing where standard error is no terminal.
+        let bar = ProgressBar::new_spinner();
+        if env::var_os("CI").is_some() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        let shown = Arc::clone(&board);
+        let line = move |_: &ProgressState, out: &mut dyn Write| {
+            // Where there is nothing to write to, nothing is lost.
+            let _ = write!(out, "{}", read(&shown).line());
+        };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {line}") {
+            bar.set_style(style.with_key("line", line));
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self {
+            bar,
+            board,
+            told: None,
+        }
+    }
+
+    /// Something else is being done now.
+    pub(crate) fn phase(&mut self, doing: &'static str) {
+        read(&self.board).phase = doing;
+        self.tell();
+    }
+
+    /// It is done in this test now.
+    pub(crate) fn in_test(&mut self, name: &str) {
+        let short = name.chars().take(LONGEST_NAME).collect();
+        read(&self.board).test = Some(short);
+    }
+
+    /// So much is open, and so much is confirmed.
+    pub(crate) fn found(&mut self, open: usize, confirmed: usize) {
+        {
+            let mut board = read(&self.board);
+            (board.open, board.confirmed) = (open, confirmed);
+        }
+        self.tell();
+    }
+
+    fn tell(&mut self) {
+        if !self.bar.is_hidden() {
+            return;
+        }
+        let board = read(&self.board);
+        let is_due = self.told.is_none_or(|(phase, when)| {
+            let patience = if phase == board.phase {
+                LATEST
+            } else {
+                SOONEST
+            };
+            when.elapsed() >= patience
+        });
+        if is_due {
+            anstream::eprintln!("racehound: {}", board.line());
+            self.told = Some((board.phase, Instant::now()));
+        }
+    }
+
+    pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }

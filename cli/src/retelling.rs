@@ -67,16 +67,20 @@ impl Retelling {
         let room = MOST.saturating_sub(self.known.len());
         let new: Vec<&Finding> = findings.iter().filter(is_new).take(room).collect();
         let before = Instant::now();
-        let told = crew::do_all(&new, jobs, program, |program, finding| {
-            retell(program, finding)
+        let stop = program.stop.clone();
+        let tool = |job: usize| Program {
+            job,
+            ..program.clone()
+        };
+        let work = |program: &mut Program, finding: &&Finding| retell(program, finding);
+        let known = &mut self.known;
+        crew::do_all(&new, jobs, tool, work, |finding, interleaving| {
+            // Who was stopped may try again.
+            if interleaving.is_some() || !stop.is_due() {
+                known.insert(key(finding), interleaving);
+            }
         });
         self.spent += before.elapsed();
-        for (finding, interleaving) in new.iter().zip(told) {
-            // Who was stopped may try again.
-            if interleaving.is_some() || !program.stop.is_due() {
-                self.known.insert(key(finding), interleaving);
-            }
-        }
     }
 
     /// Adds the steps to findings.

@@ -1,10 +1,10 @@
 //! What a program reads that is run more than once.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::NamedTempFile;
@@ -20,6 +20,7 @@ pub(crate) fn file() -> Option<PathBuf> {
 
 /// All that is in our standard input, as a file.
 pub(crate) enum Spool {
+    /// The file that it is.
     File(PathBuf),
     Copy(NamedTempFile),
     Nothing,
@@ -58,6 +59,20 @@ impl Spool {
         stdin.read_to_end(&mut text).map_err(about)?;
         io::Write::write_all(&mut copy, &text).map_err(about)?;
         Ok(Self::Copy(copy))
+    }
+
+    /// Where it is for as long as a directory is there: a file by its name, a copy in
+    /// the directory.
+    pub(crate) fn kept_in(self, directory: &Path) -> Result<Option<PathBuf>, Error> {
+        Ok(match self {
+            Self::Nothing => None,
+            Self::File(path) => Some(fs::read_link(&path).unwrap_or(path)),
+            Self::Copy(copy) => {
+                let path = directory.join("stdin");
+                fs::copy(copy.path(), &path).map_err(Error::file(&path))?;
+                Some(path)
+            }
+        })
     }
 
     /// Where it is.

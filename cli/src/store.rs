@@ -9,18 +9,6 @@ use crate::error::Error;
 
 use racehound_store::DIRECTORY as STORE;
 
-/// Where schedules of a program are kept that no seed repeats; the directory is there.
-/// Programs number theirs alike, and so have a directory each.
-pub(crate) fn schedules(project: &Path, program: &[String]) -> Result<PathBuf, Error> {
-    let name = program.first().and_then(|word| Path::new(word).file_name());
-    let name = name.unwrap_or_default().to_string_lossy();
-    let words = crc32fast::hash(program.join("\0").as_bytes());
-    let directory = format!("{name}-{words:08x}");
-    let path = project.join(STORE).join("schedules").join(directory);
-    std::fs::create_dir_all(&path).map_err(Error::file(&path))?;
-    Ok(path)
-}
-
 /// Where the may-trigger relations of a program are kept. Another build has other
 /// functions and locks, and so a file of its own.
 pub(crate) fn relations(program: &Path) -> Result<PathBuf, Error> {

@@ -97,6 +97,7 @@ pub fn confirm(
             finding.found_by.clone_from(&suspected.found_by);
             finding.found_by.extend(met);
             finding.reasons.extend(suspected.reasons.iter().cloned());
+            finding.trace.clone_from(&suspected.trace);
         }
     }
     outcome.runs = trial.runs;

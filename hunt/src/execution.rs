@@ -1,26 +1,24 @@
 //! One execution of a program, out of the way: what it prints is kept instead of
 //! shown, and it ends when its time is up.
 
-use std::collections::hash_map::DefaultHasher;
-use std::fs::File;
-use std::hash::{Hash, Hasher};
-use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::ExitStatus;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use racehound_report::finding::Finding;
 use racehound_report::journal::{Note, Scheduled};
 use racehound_schedule::Plan;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tempfile::NamedTempFile;
 
-use crate::findings;
 use crate::options::{self, Options, Unspeakable};
+use crate::process::{LONGEST_NAP, Patience, Process, Remains, watch};
 use crate::program::{Program, fix_addresses};
+use crate::{findings, serve};
+
+pub use crate::text::Text;
 
 /// How a program is to be executed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,10 +61,16 @@ pub enum Ending {
     Signal(i32),
     /// It did not, and was killed.
     Limit,
+    /// Its client waited in vain for it to be ready.
+    Unready,
+    /// It served its client, who exited with this code.
+    Client(u8),
+    /// It served its client well, but did not end when it was told to.
+    Stubborn,
 }
 
 impl Ending {
-    fn of(status: ExitStatus) -> Self {
+    pub(crate) fn of(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
             (Some(code), _) => Self::Code(code as u8),
             (None, signal) => Self::Signal(signal.unwrap_or_default()),
@@ -85,6 +89,9 @@ pub enum Error {
         /// Its reason.
         source: io::Error,
     },
+    /// What must be done before cannot be done.
+    #[error("{0}")]
+    Surroundings(String),
     /// There is no more time, or somebody has stopped us.
     #[error("stopped")]
     Stopped,
@@ -101,48 +108,82 @@ pub trait Executor {
 
 impl Executor for Program {
     fn execute(&mut self, assignment: &Assignment) -> Result<Execution, Error> {
+        if self.is_stopped() {
+            return Err(Error::Stopped);
+        }
+        let around = &self.surroundings;
+        let set_up = around.set_up(self.job, assignment.limit, &|| self.is_stopped());
+        let execution = match set_up {
+            Ok(()) => self.execute_alone(assignment),
+            Err(_) if self.is_stopped() => Err(Error::Stopped),
+            Err(why) => Err(Error::Surroundings(why)),
+        };
+        around.tear_down(self.job);
+        self.executions.fetch_add(1, Ordering::Relaxed);
+        execution
+    }
+}
+
+impl Program {
+    /// Executes it in surroundings that were set up.
+    fn execute_alone(&self, assignment: &Assignment) -> Result<Execution, Error> {
         let failed = |source| Error::System {
             program: self.path.clone(),
             source,
         };
-        if self.is_stopped() {
-            return Err(Error::Stopped);
-        }
-        let journal = NamedTempFile::with_prefix("racehound-run-").map_err(failed)?;
+        let scratch = self.scratch.clone().unwrap_or_else(std::env::temp_dir);
+        let journal = NamedTempFile::with_prefix_in("racehound-run-", scratch).map_err(failed)?;
         let mut command = self.background().map_err(failed)?;
         command.env(
             options::VARIABLE,
             spoken(self.options.clone(), assignment, &journal)?,
         );
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         if assignment.schedule != Plan::Free {
             fix_addresses(&mut command);
         }
         let begun = Instant::now();
-        let mut child = command.spawn().map_err(failed)?;
-        let process = child.id();
-        let is_stopped = || self.is_stopped();
-        let watched = watch(&mut child, begun + assignment.limit, &is_stopped).map_err(failed);
+        let process = Process::start(&mut command).map_err(failed)?;
+        let id = process.id();
+        let patience = Patience {
+            until: begun + assignment.limit,
+            is_stopped: &|| self.is_stopped(),
+            nap: LONGEST_NAP,
+        };
+        let (ending, remains) = match &self.surroundings.client {
+            Some(client) => serve::serve(process, client, self.job, &patience),
+            None => run_alone(process, &patience),
+        }
+        .map_err(failed)?;
         let elapsed = begun.elapsed();
         let notes = std::fs::read(journal.path()).map_err(failed)?;
-        let (ending, output, complaints) = watched?;
         if ending == Ending::Limit && self.is_stopped() {
             return Err(Error::Stopped);
         }
         let (notes, _) = Note::read_all(&notes);
         let scheduled = notes.iter().rev().find_map(|note| match note {
-            Note::Scheduled { scheduled } if scheduled.process == process => Some(scheduled),
+            Note::Scheduled { scheduled } if scheduled.process == id => Some(scheduled),
             _ => None,
         });
         Ok(Execution {
             ending,
             scheduled: scheduled.cloned(),
             findings: findings::folded(notes),
-            output,
-            complaints,
+            output: remains.output,
+            complaints: remains.complaints,
             elapsed,
         })
     }
+}
+
+/// Waits for the program's end. What it has started, and is still there, ends with it.
+fn run_alone(mut process: Process, patience: &Patience<'_>) -> io::Result<(Ending, Remains)> {
+    let in_time = watch([&mut process], patience, |[process]| process.has_ended())?;
+    let remains = process.end()?;
+    let ending = match in_time {
+        true => Ending::of(remains.status),
+        false => Ending::Limit,
+    };
+    Ok((ending, remains))
 }
 
 /// What the runtime is told.
@@ -165,168 +206,6 @@ fn spoken(
     options.add("print_reports", "0")?;
     options.add("fail_on", "never")?;
     Ok(options)
-}
-
-/// How long nobody looks whether we are to stop.
-const LONGEST_NAP: Duration = Duration::from_millis(100);
-
-/// Waits for the program's end and takes what it prints. What it has started, and
-/// is still there, ends with it.
-fn watch(
-    child: &mut Child,
-    deadline: Instant,
-    is_stopped: &dyn Fn() -> bool,
-) -> io::Result<(Ending, Text, Text)> {
-    let pid = Pid::from_child(child);
-    let end = pidfd_open(pid, PidfdFlags::empty())?;
-    let mut pipes = [
-        Pipe::new(child.stdout.take().map(OwnedFd::from))?,
-        Pipe::new(child.stderr.take().map(OwnedFd::from))?,
-    ];
-    let mut in_time = true;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        in_time &= !left.is_zero() && !is_stopped();
-        if !in_time {
-            break;
-        }
-        let mut ready: Vec<PollFd<'_>> = vec![PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN)];
-        ready.extend(pipes.iter().filter_map(Pipe::poll));
-        let patience = Timespec::try_from(left.min(LONGEST_NAP)).ok();
-        match poll(&mut ready, patience.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let ended = !ready[0].revents().is_empty();
-        pipes.iter_mut().try_for_each(Pipe::take)?;
-        if ended {
-            break;
-        }
-    }
-    // Its whole group: also what it left behind.
-    let _ = kill_process_group(pid, Signal::KILL);
-    let status = child.wait()?;
-    pipes.iter_mut().try_for_each(Pipe::take)?;
-    let ending = match in_time {
-        true => Ending::of(status),
-        false => Ending::Limit,
-    };
-    let [output, complaints] = pipes.map(|pipe| pipe.text);
-    Ok((ending, output.complete(), complaints.complete()))
-}
-
-/// One end of a pipe, as long as there may be something in it.
-struct Pipe {
-    file: Option<File>,
-    text: Text,
-}
-
-impl Pipe {
-    fn new(end: Option<OwnedFd>) -> io::Result<Self> {
-        if let Some(end) = &end {
-            rustix::io::ioctl_fionbio(end, true)?;
-        }
-        Ok(Self {
-            file: end.map(File::from),
-            text: Text::default(),
-        })
-    }
-
-    fn poll(&self) -> Option<PollFd<'_>> {
-        let file = self.file.as_ref()?;
-        Some(PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN))
-    }
-
-    /// Takes what is in it, without waiting for more.
-    fn take(&mut self) -> io::Result<()> {
-        let mut buffer = [0; 16 * 1024];
-        while let Some(file) = &mut self.file {
-            match file.read(&mut buffer) {
-                Ok(0) => self.file = None,
-                Ok(length) => self.text.add(&buffer[..length]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What a program printed: all of it, to compare, and how it begins and ends, to
-/// read.
-#[derive(Clone, Debug, Default)]
-pub struct Text {
-    /// Its first bytes.
-    pub head: Vec<u8>,
-    /// Its last bytes, if those are not among the first.
-    pub tail: Vec<u8>,
-    whole: u64,
-    lines: u64,
-    line: DefaultHasher,
-    in_line: bool,
-}
-
-impl Text {
-    /// How much is kept of either end.
-    const KEPT: usize = 64 * 1024;
-
-    /// Adds what was printed.
-    pub fn add(&mut self, bytes: &[u8]) {
-        let fits = (Self::KEPT - self.head.len()).min(bytes.len());
-        self.head.extend_from_slice(&bytes[..fits]);
-        self.tail.extend_from_slice(&bytes[fits..]);
-        let excess = self.tail.len().saturating_sub(Self::KEPT);
-        self.tail.drain(..excess);
-        for &byte in bytes {
-            if byte == b'\n' {
-                self.end_line();
-            } else {
-                byte.hash(&mut self.line);
-                self.in_line = true;
-            }
-        }
-    }
-
-    /// As one text.
-    pub fn of(bytes: &[u8]) -> Self {
-        let mut text = Self::default();
-        text.add(bytes);
-        text.complete()
-    }
-
-    fn complete(mut self) -> Self {
-        if self.in_line {
-            self.end_line();
-        }
-        self
-    }
-
-    fn end_line(&mut self) {
-        let line = std::mem::take(&mut self.line).finish();
-        self.lines = self.lines.wrapping_add(line);
-        let mut whole = DefaultHasher::new();
-        (self.whole, line).hash(&mut whole);
-        self.whole = whole.finish();
-        self.in_line = false;
-    }
-
-    /// Whether the same was printed, to the byte.
-    pub fn is(&self, other: &Self) -> bool {
-        self.whole == other.whole
-    }
-
-    /// Whether the same lines were printed, in whatever order.
-    pub fn has_lines_of(&self, other: &Self) -> bool {
-        self.lines == other.lines
-    }
-
-    /// What can be read of it.
-    pub fn excerpt(&self) -> String {
-        let head = String::from_utf8_lossy(&self.head);
-        let tail = String::from_utf8_lossy(&self.tail);
-        format!("{head}{tail}")
-    }
 }
 
 #[cfg(test)]
@@ -396,12 +275,5 @@ mod tests {
         assert_eq!(execution.output.excerpt().len(), 2 * Text::KEPT);
         let same = Text::of(&b"y\n".repeat(500_000));
         assert!(execution.output.is(&same));
-    }
-
-    #[test]
-    fn lines_are_compared_in_order_or_not() {
-        let (a, b) = (Text::of(b"one\ntwo\n"), Text::of(b"two\none"));
-        assert!(!a.is(&b) && a.has_lines_of(&b));
-        assert!(!a.has_lines_of(&Text::of(b"one\none\n")));
     }
 }

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use racehound_report::finding::Finding;
 use racehound_report::journal::Note;
 
+use crate::harm;
+
 /// The findings among the notes, numbered, the most certain first.
 pub fn folded(notes: Vec<Note>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
@@ -42,10 +44,47 @@ pub fn number(findings: &mut [Finding]) {
     }
 }
 
+/// By harm, then certainty, then when it was found.
+pub fn sort(findings: &mut [Finding]) {
+    findings.sort_by_key(|finding| {
+        let harm = finding.harm.as_ref().map_or(usize::MAX, harm::rank);
+        (harm, Reverse(finding.status), finding.first_run)
+    });
+}
+
+/// Whether a finding is more certain or worse than what is known of it.
+pub(crate) fn says_more(finding: &Finding, known: &Finding) -> bool {
+    let certainty = finding.status.cmp(&known.status);
+    let worse = finding.harm.is_some() && known.harm.is_none();
+    certainty.is_gt() || certainty.is_eq() && worse
+}
+
+/// Adds what was found in another test. What several show is told once, by the test
+/// that shows it best.
+pub fn merge(findings: &mut Vec<Finding>, more: Vec<Finding>) {
+    for mut finding in more {
+        let is_it = |known: &&mut Finding| known.identity() == finding.identity();
+        let Some(known) = findings.iter_mut().find(is_it) else {
+            findings.push(finding);
+            continue;
+        };
+        if says_more(&finding, known) {
+            finding.also_in = std::mem::take(&mut known.also_in);
+            std::mem::swap(known, &mut finding);
+        }
+        known
+            .also_in
+            .extend(finding.test.take().map(|test| test.name));
+        join(known, finding);
+    }
+    sort(findings);
+}
+
 /// Adds to a finding what another of the same sites has to say.
 pub fn join(first: &mut Finding, other: Finding) {
     first.status = first.status.max(other.status);
     first.schedule = first.schedule.take().or(other.schedule);
+    first.trace = first.trace.take().or(other.trace);
     for by in other.found_by {
         if !first.found_by.contains(&by) {
             first.found_by.push(by);
@@ -60,7 +99,7 @@ pub fn join(first: &mut Finding, other: Finding) {
 
 #[cfg(test)]
 mod tests {
-    use racehound_report::finding::{Access, Location, Status};
+    use racehound_report::finding::{Access, Location, Status, Test};
 
     use super::*;
 
@@ -97,6 +136,32 @@ mod tests {
         let expected = [("R1", "a.c:2", 2), ("R2", "a.c:3", 1)];
         let expected = expected.map(|(id, site, n)| (id.to_owned(), site.to_owned(), n));
         assert_eq!(summary, expected);
+    }
+
+    #[test]
+    fn what_several_tests_show_is_told_once() {
+        let shown_by = |name: &str, status: Status| {
+            let Note::Finding(finding) = race(["a.c:1", "a.c:2"], "x", status) else {
+                unreachable!();
+            };
+            let test = Test {
+                name: name.into(),
+                ..Test::default()
+            };
+            Finding {
+                test: Some(test),
+                ..*finding
+            }
+        };
+        let mut findings = vec![shown_by("one", Status::Observed)];
+        merge(&mut findings, vec![shown_by("two", Status::Confirmed)]);
+        merge(&mut findings, vec![shown_by("three", Status::Predicted)]);
+        let [finding] = &findings[..] else {
+            panic!("{findings:?}");
+        };
+        assert_eq!(finding.status, Status::Confirmed);
+        assert_eq!(finding.test.as_ref().unwrap().name, "two");
+        assert_eq!(finding.also_in, ["one", "three"]);
     }
 
     #[test]

@@ -5,12 +5,13 @@ use std::time::Duration;
 use racehound_report::finding::{Harm, Kind};
 use racehound_schedule::Plan;
 
-use crate::execution::{Assignment, Ending, Error, Execution, Executor};
+use crate::execution::{Assignment, Ending, Error, Execution, Executor, Text};
 
 /// What the program does if nobody interferes.
 #[derive(Clone, Debug, Default)]
 pub struct Usual {
     endings: Vec<Ending>,
+    outputs: Vec<Text>,
     longest: Duration,
 }
 
@@ -48,6 +49,7 @@ impl Usual {
     /// Adds what a free execution did.
     pub fn add(&mut self, execution: &Execution) {
         self.endings.push(execution.ending);
+        self.outputs.push(execution.output.clone());
         self.longest = self.longest.max(execution.elapsed);
     }
 
@@ -93,7 +95,7 @@ impl Usual {
             line.map(|line| shortened(line.trim()))
         };
         match execution.ending {
-            Ending::Limit => harm(
+            Ending::Limit | Ending::Unready => harm(
                 "hang",
                 format!(
                     "still running after {:.1} s; by itself it takes {:.1} s",
@@ -101,6 +103,13 @@ impl Usual {
                     self.longest.as_secs_f64()
                 ),
             ),
+            Ending::Stubborn => harm("hang", "it does not end when it is told to".to_owned()),
+            Ending::Client(_) => {
+                let last = complaints.trim().lines().last();
+                let said = last.map_or(String::new(), |line| format!("{SAYS}{}", shortened(line)));
+                let (ends, usual) = (in_words(execution.ending), self.in_words());
+                harm("exit-code", format!("{ends}; by itself {usual}{said}"))
+            }
             Ending::Signal(libc::SIGABRT) => {
                 if let Some(line) = said(&["Assertion ", " failed"]) {
                     return harm("assertion", line);
@@ -111,30 +120,121 @@ impl Usual {
                 }
             }
             Ending::Signal(number) => harm("crash", signal(number)),
-            Ending::Code(code) => match (code, said(&["panicked at "])) {
-                (PANIC, Some(line)) => harm("exception", line),
-                _ => harm(
-                    "exit-code",
-                    format!("{code}; by itself {}", self.in_words()),
-                ),
-            },
+            Ending::Code(code) => {
+                if let (PANIC, Some(line)) = (code, said(&["panicked at "])) {
+                    return harm("exception", without_thread_number(&line));
+                }
+                match failed_check(&execution.output.excerpt()) {
+                    Some(line) => harm("assertion", shortened(&line)),
+                    None => harm(
+                        "exit-code",
+                        format!("{code}; by itself {}", self.in_words()),
+                    ),
+                }
+            }
         }
+    }
+
+    /// The same, where other output counts as well: other lines than the program prints
+    /// by itself, if by itself it always prints the same.
+    pub fn judge_closely(&self, execution: &Execution) -> Option<Harm> {
+        let harm = self.judge(execution);
+        let (usual, others) = self.outputs.split_first()?;
+        let always = others.iter().all(|other| other.has_lines_of(usual));
+        let differs = always && !execution.output.has_lines_of(usual);
+        harm.or_else(|| {
+            differs
+                .then(|| difference(&execution.output, usual))
+                .flatten()
+        })
     }
 
     fn in_words(&self) -> String {
         let mut endings: Vec<String> = Vec::new();
-        for ending in &self.endings {
-            let word = match ending {
-                Ending::Code(code) => code.to_string(),
-                Ending::Signal(number) => signal(*number),
-                Ending::Limit => "it does not end".to_owned(),
-            };
+        for &ending in &self.endings {
+            let word = in_words(ending);
             if !endings.contains(&word) {
                 endings.push(word);
             }
         }
         endings.join(" or ")
     }
+
+    /// How often the program ended badly by itself, and in how many executions.
+    pub fn ailing(&self) -> Vec<(Ending, usize, usize)> {
+        let mut ailing: Vec<(Ending, usize, usize)> = Vec::new();
+        for &ending in self.endings.iter().filter(|e| **e != Ending::Code(0)) {
+            match ailing.iter_mut().find(|(known, ..)| *known == ending) {
+                Some((_, times, _)) => *times += 1,
+                None => ailing.push((ending, 1, self.endings.len())),
+            }
+        }
+        ailing
+    }
+}
+
+fn in_words(ending: Ending) -> String {
+    match ending {
+        Ending::Code(code) => code.to_string(),
+        Ending::Signal(number) => signal(number),
+        Ending::Limit => "it does not end".to_owned(),
+        Ending::Unready => "it is never ready".to_owned(),
+        Ending::Client(code) => format!("its client ends with {code}"),
+        Ending::Stubborn => "it does not end when it is told to".to_owned(),
+    }
+}
+
+/// The first line that only one of them has.
+fn difference(now: &Text, usual: &Text) -> Option<Harm> {
+    let (now, usual) = (now.excerpt(), usual.excerpt());
+    let only = |one: &str, other: &str| {
+        let line = one
+            .lines()
+            .find(|line| !other.lines().any(|known| known == *line));
+        line.map(|line| format!("{:?}", shortened(line)))
+    };
+    let detail = match (only(&now, &usual), only(&usual, &now)) {
+        (Some(now), Some(usual)) => format!("{now}; by itself {usual}"),
+        (Some(now), None) => format!("{now}; not by itself"),
+        (None, Some(usual)) => format!("not {usual}, as by itself"),
+        (None, None) => return None,
+    };
+    Some(Harm {
+        kind: "output".to_owned(),
+        detail,
+        ..Harm::default()
+    })
+}
+
+/// What comes before words that are not the same each time.
+const SAYS: &str = "; it says: ";
+
+/// What tells harm from other harm: all but what may be different the next time.
+pub fn lasting(detail: &str) -> &str {
+    detail.split(SAYS).next().unwrap_or(detail)
+}
+
+/// Rust says `thread 'name' (123) panicked at …`, with another number each time.
+fn without_thread_number(line: &str) -> String {
+    let number = line.split_once("' (").and_then(|(thread, rest)| {
+        let (number, rest) = rest.split_once(')')?;
+        let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| format!("{thread}'{rest}"))
+    });
+    number.unwrap_or_else(|| line.to_owned())
+}
+
+/// The check of a test that has failed, as GoogleTest and Catch2 say it.
+fn failed_check(output: &str) -> Option<String> {
+    let mut lines = output.lines().map(str::trim);
+    lines.find_map(|line| {
+        let place = line
+            .strip_suffix(": Failure")
+            .or(line.strip_suffix(": FAILED:"))?;
+        place
+            .contains(':')
+            .then(|| format!("check at {place} failed"))
+    })
 }
 
 /// What programs in Rust exit with when they panic.
@@ -189,7 +289,6 @@ mod tests {
     use racehound_report::finding::Finding;
 
     use super::*;
-    use crate::execution::Text;
 
     fn ended(ending: Ending, complaints: &str) -> Execution {
         Execution {
@@ -231,7 +330,7 @@ mod tests {
             ),
             (
                 Ending::Code(101),
-                "thread 'main' panicked at src/main.rs:3:5:\nno",
+                "thread 'main' (4711) panicked at src/main.rs:3:5:\nno",
                 "exception",
                 "thread 'main' panicked at src/main.rs:3:5:",
             ),
@@ -274,9 +373,66 @@ mod tests {
     }
 
     #[test]
+    fn a_client_that_is_not_content_says_why() {
+        let execution = ended(Ending::Client(1), "ready\nexpected 2, got 1\n");
+        let detail = "its client ends with 1; by itself 0; it says: expected 2, got 1";
+        let expected = ("exit-code".to_owned(), detail.to_owned());
+        assert_eq!(harm(&[Ending::Code(0)], &execution), Some(expected));
+        assert_eq!(lasting(detail), "its client ends with 1; by itself 0");
+    }
+
+    #[test]
+    fn other_output_counts_where_it_is_always_the_same() {
+        let printed = |output: &str| Execution {
+            output: Text::of(output.as_bytes()),
+            ..ended(Ending::Code(0), "")
+        };
+        let mut usual = Usual::default();
+        usual.add(&printed("a\n4\n"));
+        usual.add(&printed("4\na\n"));
+        assert!(usual.judge_closely(&printed("4\na\n")).is_none());
+        let harm = usual.judge_closely(&printed("a\n2\n")).unwrap();
+        assert_eq!(
+            (&*harm.kind, &*harm.detail),
+            ("output", r#""2"; by itself "4""#)
+        );
+        usual.add(&printed("a\n3\n"));
+        assert!(usual.judge_closely(&printed("a\n2\n")).is_none());
+    }
+
+    #[test]
+    fn a_failed_check_of_a_test_is_told() {
+        for said in ["bank.cpp:12: Failure", "  bank.cpp:12: FAILED:"] {
+            let execution = Execution {
+                output: Text::of(format!("[ RUN ] Bank\n{said}\n2 == 1\n").as_bytes()),
+                ..ended(Ending::Code(1), "")
+            };
+            let expected = (
+                "assertion".to_owned(),
+                "check at bank.cpp:12 failed".to_owned(),
+            );
+            assert_eq!(
+                harm(&[Ending::Code(0)], &execution),
+                Some(expected),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_fails_by_itself_is_counted() {
+        let mut usual = Usual::default();
+        for ending in [Ending::Code(1), Ending::Code(0), Ending::Code(1)] {
+            usual.add(&ended(ending, ""));
+        }
+        assert_eq!(usual.ailing(), [(Ending::Code(1), 2, 3)]);
+    }
+
+    #[test]
     fn the_limit_adapts_to_what_is_usual() {
         let usual = Usual {
             endings: Vec::new(),
+            outputs: Vec::new(),
             longest: Duration::from_secs(1),
         };
         let hour = Duration::from_secs(3600);

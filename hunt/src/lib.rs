@@ -5,7 +5,9 @@
 //! know something only decides which assignment comes next and reads what came
 //! back, so what is decided here is tested without running anything.
 //!
-//! * [`program`] is what is run, [`execution`] runs it once, out of the way.
+//! * [`program`] is what is run, [`execution`] runs it once, out of the way, with its
+//!   [`surroundings`]: what is done before and after, and the client of a server.
+//! * [`suite`] asks a test program for its tests.
 //! * [`harm`] tells whether an execution did what the program never does by itself.
 //! * [`confirm`] puts a suspected pair to the test: RaceFuzzer, over several seeds,
 //!   until the two accesses meet, and again to see whether they do so each time;
@@ -21,9 +23,16 @@ pub mod execution;
 pub mod findings;
 pub mod harm;
 pub mod interleaving;
+mod listening;
 pub mod options;
 pub mod places;
+mod process;
 pub mod program;
+mod serve;
+pub mod suite;
+pub mod surroundings;
+mod text;
+pub mod witness;
 
 pub use execution::{Assignment, Ending, Execution, Executor};
 pub use program::Program;

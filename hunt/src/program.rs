@@ -11,12 +11,13 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::options::Options;
+use crate::surroundings::{JOB, Surroundings};
 
 /// What to run, and with what around it.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +34,14 @@ pub struct Program {
     pub options: Options,
     /// What ends its executions, and keeps new ones from beginning.
     pub stop: Stop,
+    /// What goes on around an execution.
+    pub surroundings: Surroundings,
+    /// Which of those this is that execute it side by side.
+    pub job: usize,
+    /// Where files are put that are of use during an execution only.
+    pub scratch: Option<PathBuf>,
+    /// How many executions there were, of all who execute it.
+    pub executions: Arc<AtomicU64>,
 }
 
 /// When to stop: at a moment, or when somebody says so.
@@ -60,6 +69,9 @@ impl Program {
             command.arg0(name).args(arguments);
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        if !self.surroundings.is_empty() {
+            command.env(JOB, self.job.to_string());
+        }
         command
     }
 
@@ -71,16 +83,21 @@ impl Program {
     /// with its own input, and not longer than we live.
     pub fn background(&self) -> io::Result<Command> {
         let mut command = self.command();
-        command.process_group(0);
-        command.stdin(match &self.input {
-            Some(file) => File::open(file)?.into(),
-            None => Stdio::null(),
-        });
-        let ends_with_us = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
-        // SAFETY: a system call, and it neither allocates nor locks.
-        unsafe { command.pre_exec(ends_with_us) };
+        out_of_the_way(&mut command);
+        if let Some(file) = &self.input {
+            command.stdin(File::open(file)?);
+        }
         Ok(command)
     }
+}
+
+/// Has a command run in a process group of its own, with nothing to read, and not
+/// longer than we live.
+pub(crate) fn out_of_the_way(command: &mut Command) {
+    command.process_group(0).stdin(Stdio::null());
+    let ends_with_us = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
+    // SAFETY: a system call, and it neither allocates nor locks.
+    unsafe { command.pre_exec(ends_with_us) };
 }
 
 /// Lets a program have its memory at the same addresses in every run.

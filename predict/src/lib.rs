@@ -4,6 +4,7 @@
 //! * [`pattern`] says what an access anomaly looks like: data races, atomicity
 //!   violations, atomic-set violations, and whatever a user writes down.
 //! * [`regions`] finds the atomic region of each event of a trace.
+//! * `guess` marks regions that may be meant, though nobody says so.
 //! * `order` knows which events must come before which, `context` which locks let
 //!   each other, `index` has the accesses by what patterns ask for.
 //! * `search` finds the tuples of accesses that can fit a pattern.
@@ -31,6 +32,7 @@
 mod clip;
 mod context;
 mod forecast;
+mod guess;
 mod index;
 mod order;
 pub mod pattern;
@@ -39,4 +41,5 @@ mod search;
 mod weave;
 
 pub use forecast::{Circumstances, Forecast, Options, Prediction, predict};
+pub use guess::with_guessed_regions;
 pub use order::Atomics;

@@ -33,6 +33,12 @@ pub struct Report {
     /// What tells the program's file from another build of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
+    /// What went on around each execution; absent where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surroundings: Option<Surroundings>,
+    /// The tests that were hunted in, each alone; none if the program was run as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<Tested>,
     /// What was found, most important first.
     pub findings: Vec<Finding>,
     /// What was found, looked at by somebody, and accepted.
@@ -46,6 +52,44 @@ pub struct Report {
     pub costs: Vec<Cost>,
 }
 
+/// What goes on around an execution, as the command line has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// The file that the program reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// Done before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    /// Done after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teardown: Option<String>,
+    /// Who drives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// What it prints when it is ready; absent where it listens then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
+}
+
+/// A test of a test program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Test {
+    /// What it is called.
+    pub name: String,
+    /// With which arguments, after its own, the program runs it alone.
+    pub arguments: Vec<String>,
+}
+
+/// What became of a test.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tested {
+    /// What it is called.
+    pub name: String,
+    /// In how many executions it was hunted in.
+    pub runs: u64,
+}
+
 impl Default for Report {
     fn default() -> Self {
         Self {
@@ -55,6 +99,8 @@ impl Default for Report {
             runs: 0,
             directory: None,
             build: None,
+            surroundings: None,
+            tests: Vec::new(),
             findings: Vec::new(),
             suppressed: Vec::new(),
             history: Vec::new(),
@@ -115,6 +161,15 @@ pub struct Finding {
     /// Where the threads that have a part in it were created.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<Thread>,
+    /// The test that shows it, if tests were hunted in one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<Test>,
+    /// Further tests that show it, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_in: Vec<String>,
+    /// The recording that it was predicted from, as long as that is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
     /// Which techniques found it.
     pub found_by: Vec<String>,
     /// How they came to it.
@@ -150,6 +205,7 @@ impl Finding {
         // Nothing is known of a failure but what is said of it.
         if self.kind == Kind::Failure {
             sites.push(self.location.name.clone());
+            sites.extend(self.test.iter().map(|test| test.name.clone()));
         }
         (self.kind.clone().into(), self.detail.clone(), sites)
     }
@@ -566,6 +622,24 @@ mod tests {
     }
 
     prop_compose! {
+        fn test()(
+            name in any::<String>(),
+            arguments in vec(any::<String>(), 0..3),
+        ) -> Test {
+            Test { name, arguments }
+        }
+    }
+
+    prop_compose! {
+        fn surroundings()(
+            (stdin, setup, teardown) in any::<(Option<String>, Option<String>, Option<String>)>(),
+            (client, ready) in any::<(Option<String>, Option<String>)>(),
+        ) -> Surroundings {
+            Surroundings { stdin, setup, teardown, client, ready }
+        }
+    }
+
+    prop_compose! {
         fn step()(
             (thread, op, object) in any::<(String, String, String)>(),
             (file, function, text) in any::<(Option<String>, Option<String>, Option<String>)>(),
@@ -600,6 +674,7 @@ mod tests {
             verdict in verdict(),
             (id, kind, status) in (any::<String>(), kind(), status()),
             (detail, schedule, replay) in any::<(Option<String>, Option<String>, Option<String>)>(),
+            (trace, test) in (any::<Option<String>>(), option::of(test())),
             harm in option::of(harm()),
             harms in vec(harm(), 0..3),
             location in location(),
@@ -613,7 +688,8 @@ mod tests {
             let reasons = reasons.collect();
             Finding {
                 id, kind, detail, status, harm, harms, location, locations, accesses, threads,
-                found_by, reasons, first_run, schedule, replay, ..verdict
+                test, trace, also_in: found_by.clone(), found_by, reasons, first_run, schedule,
+                replay, ..verdict
             }
         }
     }
@@ -625,17 +701,21 @@ mod tests {
             seed in any::<Option<u64>>(),
             runs in any::<u64>(),
             (directory, build) in any::<(Option<String>, Option<String>)>(),
+            surroundings in option::of(surroundings()),
+            tests in vec(any::<(String, u64)>(), 0..3),
             findings in vec(finding(), 0..3),
             suppressed in vec(finding(), 0..2),
             history in vec(any::<(u64, u64, usize, usize)>(), 0..3),
             costs in vec(any::<(u64, String, u64)>(), 0..3),
         ) {
+            let tests = tests.into_iter().map(|(name, runs)| Tested { name, runs }).collect();
             let moment = |(runs, milliseconds, found, confirmed)| {
                 Moment { runs, milliseconds, found, confirmed }
             };
             let cost = |(run, technique, microseconds)| Cost { run, technique, microseconds };
             let report = Report {
-                version: VERSION, program, seed, runs, directory, build, findings, suppressed,
+                version: VERSION, program, seed, runs, directory, build, surroundings, tests,
+                findings, suppressed,
                 history: history.into_iter().map(moment).collect(),
                 costs: costs.into_iter().map(cost).collect(),
             };

@@ -38,6 +38,13 @@ pub fn all(report: &Report) -> String {
 pub fn finding(finding: &Finding) -> String {
     let mut out = text::heading(finding);
     text::harms(&mut out, finding);
+    if let Some(test) = &finding.test {
+        let _ = writeln!(out, "    in test: {}", text::printable(&test.name));
+        if !finding.also_in.is_empty() {
+            let also = text::printable(&finding.also_in.join(", "));
+            let _ = writeln!(out, "    and in: {also}");
+        }
+    }
     let many = finding.accesses.len() > 2;
     for (number, access) in (1..).zip(&finding.accesses) {
         out.push('\n');

@@ -9,7 +9,8 @@
 //!
 //! Under control it also takes the place of what the system does about signals
 //! that end the process: it dies of them all the same, but not before it has said
-//! what there is to say of its execution.
+//! what there is to say of its execution. So it does about signals that ask a process to
+//! end whose events are collected: they are told.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -19,7 +20,7 @@ use crate::context::Context;
 use crate::report::{self, Kind};
 use crate::thread::{self, Inside, Visit};
 use crate::tls::hot;
-use crate::{control, options, sync};
+use crate::{control, options, record, sync};
 
 /// Signals there are.
 const SIGNALS: usize = 65;
@@ -158,7 +159,8 @@ fn is_mourned(signal: c_int) -> bool {
         32 | 33 => false,
         _ => true,
     };
-    ends_the_process && control::is_on()
+    let asks_to_end = matches!(signal, libc::SIGTERM | libc::SIGINT | libc::SIGHUP);
+    ends_the_process && (control::is_on() || asks_to_end && record::is_active())
 }
 
 /// The thread may have no stack left.
@@ -190,6 +192,9 @@ unsafe fn dies(signal: c_int, info: *const libc::siginfo_t) {
     // SAFETY: our own block; the kernel gives the rest.
     unsafe {
         if (*hot()).busy == 0 {
+            if !is_own(signal, info) {
+                record::finish();
+            }
             control::gives_up();
         }
         let mut usual: libc::sigaction = std::mem::zeroed();

@@ -10,7 +10,7 @@ use crate::spin::pause;
 use crate::thread::Visit;
 use crate::{
     cell, control, detector, entry, finish, fork, hooks, memory, memory_limit, messages, objects,
-    options, output, readers, real, record, sampling, shadow, sweep, tape,
+    options, output, readers, real, record, sampling, shadow, signals, sweep, tape,
 };
 
 const NOT_YET: u8 = 0;
@@ -43,6 +43,9 @@ pub(crate) fn init() {
             record::init();
             if tape::is_recording() {
                 note_accesses();
+            }
+            if record::is_active() {
+                signals::mourn();
             }
             STATE.store(DONE, Ordering::Release);
             finish::prepare();

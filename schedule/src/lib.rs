@@ -9,6 +9,7 @@
 //! | strategy | who goes |
 //! |---|---|
 //! | [`Random`] | every enabled thread is as likely as any other |
+//! | [`Restless`] | the same, and who sleeps may wake at any time |
 //! | [`Sequential`] | the current thread, as long as it can |
 //! | [`Pct`] | the thread of the highest priority, which changes now and then |
 //! | [`RaceFuzzer`] | anybody at random, but two suspects wait for each other |
@@ -63,6 +64,7 @@ mod random;
 mod recording;
 mod relations;
 mod replay;
+mod restless;
 mod schedule;
 mod sequential;
 mod strategy;
@@ -81,6 +83,7 @@ pub use random::Random;
 pub use recording::Recording;
 pub use relations::{Collector, Relations, RelationsError};
 pub use replay::{Divergence, Replay, Turn};
+pub use restless::Restless;
 pub use schedule::{Anomaly, Mark, Move, Point, Points, Schedule, ScheduleError};
 pub use sequential::Sequential;
 pub use strategy::{ClassId, Pending, Strategy};

@@ -38,7 +38,9 @@ use std::str::FromStr;
 
 use racehound_trace::SiteId;
 
-use crate::{Collector, ConTest, Pair, Pct, RaceFuzzer, Random, Resolution, Sequential, Strategy};
+use crate::{
+    Collector, ConTest, Pair, Pct, RaceFuzzer, Random, Resolution, Restless, Sequential, Strategy,
+};
 
 /// How an execution is to be scheduled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +51,11 @@ pub enum Plan {
     Sequential,
     /// [`Random`].
     Random {
+        /// Its seed.
+        seed: u64,
+    },
+    /// [`Restless`].
+    Restless {
         /// Its seed.
         seed: u64,
     },
@@ -154,10 +161,11 @@ pub enum PlanError {
     NoFile(&'static str),
 }
 
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "free",
     "sequential",
     "random",
+    "restless",
     "pct",
     "contest",
     "racefuzzer",
@@ -181,6 +189,7 @@ impl Plan {
             Self::Free => "free",
             Self::Sequential => "sequential",
             Self::Random { .. } => "random",
+            Self::Restless { .. } => "restless",
             Self::Pct { .. } => "pct",
             Self::ConTest(_) => "contest",
             Self::RaceFuzzer { .. } => "racefuzzer",
@@ -206,6 +215,7 @@ impl Plan {
             | Self::Follow { .. } => return None,
             Self::Sequential => Box::new(Sequential::new()),
             Self::Random { seed } => Box::new(Random::new(*seed)),
+            Self::Restless { seed } => Box::new(Restless::new(*seed)),
             Self::Pct {
                 seed,
                 depth,
@@ -238,7 +248,7 @@ impl fmt::Display for Plan {
         f.write_str(self.name())?;
         match self {
             Self::Free | Self::Sequential => Ok(()),
-            Self::Random { seed } => write!(f, ":seed={seed}"),
+            Self::Random { seed } | Self::Restless { seed } => write!(f, ":seed={seed}"),
             Self::Pct {
                 seed,
                 depth,
@@ -314,6 +324,9 @@ impl FromStr for Plan {
             "free" => Self::Free,
             "sequential" => Self::Sequential,
             "random" => Self::Random {
+                seed: settings.number("seed", 0..=u64::MAX, 0)?,
+            },
+            "restless" => Self::Restless {
                 seed: settings.number("seed", 0..=u64::MAX, 0)?,
             },
             "pct" => Self::Pct {
@@ -577,7 +590,7 @@ mod tests {
         for (text, message) in [
             (
                 "randm:seed=1",
-                "no strategy is called \"randm\"; there are free, sequential, random, pct, \
+                "no strategy is called \"randm\"; there are free, sequential, random, restless, pct, \
                  contest, racefuzzer, drfinder, collect, replay, follow",
             ),
             ("free:seed=1", "free has no setting `seed`; it has none"),
@@ -674,6 +687,7 @@ mod tests {
             Just(Plan::Free),
             Just(Plan::Sequential),
             any::<u64>().prop_map(|seed| Plan::Random { seed }),
+            any::<u64>().prop_map(|seed| Plan::Restless { seed }),
             (any::<u64>(), 1..u32::MAX, proptest::option::of(1..u64::MAX)).prop_map(
                 |(seed, depth, length)| {
                     Plan::Pct {

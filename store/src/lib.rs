@@ -12,15 +12,17 @@
 //!   most.
 //! * The schema has a version, and is migrated from any older one. One that is newer
 //!   than this program is refused, not touched.
-//! * Only the last [`HUNTS_KEPT`] hunts of a program stay; a finding stays as long as
-//!   one of them has it.
+//! * Only the last [`HUNTS_KEPT`] hunts of a program that came to their end stay; a
+//!   finding stays as long as one of them, or a later one that was killed, has it.
+//! * While a hunt goes on, nothing that was confirmed becomes less: it may just not
+//!   have been tried again yet.
 
 pub mod pairs;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use racehound_report::finding::{Finding, Report};
+use racehound_report::finding::{Finding, Report, Status};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 /// Where a project's store is, seen from the project.
@@ -226,26 +228,70 @@ impl Store {
                 ],
             )?;
             for finding in findings.iter_mut() {
-                note_finding(change, hunt, finding)?;
+                note_finding(change, hunt, finding, is_over)?;
             }
-            Ok(())
+            match is_over {
+                true => forget(change, &hunt.program),
+                false => Ok(()),
+            }
         })
     }
 
     /// What is known of a program from earlier hunts, by number.
     pub fn findings(&self, program: &[String]) -> Result<Vec<Finding>, Error> {
-        let words = json(&program);
-        let query = "SELECT finding FROM findings WHERE program = ?1 ORDER BY number";
+        let found = self.findings_with_builds(program)?;
+        Ok(found.into_iter().map(|(finding, _)| finding).collect())
+    }
+
+    /// The same, each with the build of the program in which it was found last.
+    pub fn findings_with_builds(
+        &self,
+        program: &[String],
+    ) -> Result<Vec<(Finding, Option<String>)>, Error> {
+        let query = "SELECT findings.finding, json_extract(hunts.report, '$.build')
+            FROM findings JOIN hunts ON hunts.id = findings.hunt
+            WHERE findings.program = ?1 ORDER BY number";
         let found = (|| {
             let mut statement = self.database.prepare(query)?;
-            let rows = statement.query_map([words], |row| row.get::<_, String>(0))?;
+            let row = |row: &rusqlite::Row<'_>| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))
+            };
+            let rows = statement.query_map([json(&program)], row)?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         })();
         let texts = found.map_err(|source| self.failed(source))?;
         let read = texts
-            .iter()
-            .filter_map(|text| serde_json::from_str(text).ok());
+            .into_iter()
+            .filter_map(|(text, build)| Some((serde_json::from_str(&text).ok()?, build)));
         Ok(read.collect())
+    }
+
+    /// Whether a file is named by something that was found.
+    pub fn refers_to(&self, file: &Path) -> Result<bool, Error> {
+        // As it stands in JSON.
+        let name = json(&file.display().to_string());
+        let name = name.trim_matches('"');
+        let query = "SELECT EXISTS (SELECT 1 FROM findings JOIN hunts ON hunts.id = hunt
+            WHERE instr(finding, ?1) > 0 OR instr(report, ?1) > 0)";
+        let found = self.database.query_row(query, [name], |row| row.get(0));
+        found.map_err(|source| self.failed(source))
+    }
+
+    /// What is wrong with the database; nothing, as a rule.
+    pub fn faults(&self) -> Result<Vec<String>, Error> {
+        let found = (|| {
+            let mut faults = Vec::new();
+            for query in ["PRAGMA integrity_check", "PRAGMA foreign_key_check"] {
+                let mut statement = self.database.prepare(query)?;
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    faults.push(row.get::<_, String>(0)?);
+                }
+            }
+            faults.retain(|fault| fault != "ok");
+            Ok(faults)
+        })();
+        found.map_err(|source| self.failed(source))
     }
 
     /// How many executions the hunts of a program had.
@@ -270,11 +316,25 @@ impl Store {
 
     /// The report of the last hunt, of any program.
     pub fn last(&self) -> Result<Option<Report>, Error> {
+        self.newest(None)
+    }
+
+    /// The report of the hunt in the same program before this one.
+    pub fn before(&self, hunt: &Hunt) -> Result<Option<Report>, Error> {
+        self.newest(Some(hunt))
+    }
+
+    /// The last report, or the last in the program of a hunt before that.
+    fn newest(&self, before: Option<&Hunt>) -> Result<Option<Report>, Error> {
         let read = (|| {
-            let query = "SELECT id, report FROM hunts ORDER BY id DESC LIMIT 1";
+            let query = "SELECT id, report FROM hunts
+                WHERE program = coalesce(?1, program) AND id < coalesce(?2, id + 1)
+                ORDER BY id DESC LIMIT 1";
             let row =
                 |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
-            let Some((hunt, report)) = self.database.query_row(query, [], row).optional()? else {
+            let of = params![before.map(|hunt| &hunt.program), before.map(|hunt| hunt.id)];
+            let last = self.database.query_row(query, of, row);
+            let Some((hunt, report)) = last.optional()? else {
                 return Ok(None);
             };
             let query = "SELECT finding FROM findings WHERE hunt = ?1 ORDER BY number";
@@ -328,17 +388,23 @@ fn note_finding(
     change: &Transaction<'_>,
     hunt: &Hunt,
     finding: &mut Finding,
+    is_over: bool,
 ) -> rusqlite::Result<()> {
     let identity = json(&finding.identity());
-    let known: Option<i64> = change
+    let known: Option<(i64, String)> = change
         .query_row(
-            "SELECT number FROM findings WHERE program = ?1 AND identity = ?2",
+            "SELECT number, status FROM findings WHERE program = ?1 AND identity = ?2",
             params![hunt.program, identity],
-            |row| row.get(0),
+            |row| Ok((row.get(0)?, row.get(1)?)),
         )
         .optional()?;
+    let confirmed = Status::Confirmed.name();
+    let was_more = known
+        .as_ref()
+        .is_some_and(|(_, status)| status == confirmed)
+        && finding.status != Status::Confirmed;
     let number: i64 = match known {
-        Some(number) => number,
+        Some((number, _)) => number,
         None => change.query_row(
             "SELECT coalesce(max(number), 0) + 1 FROM findings WHERE program = ?1",
             [&hunt.program],
@@ -348,6 +414,9 @@ fn note_finding(
     finding.id = format!("R{number}");
     if finding.schedule.is_some() {
         finding.replay = Some(format!("racehound replay {}", finding.id));
+    }
+    if was_more && !is_over {
+        return Ok(());
     }
     change.execute(
         "INSERT INTO findings (program, identity, number, hunt, kind, status, harm, finding)
@@ -368,12 +437,18 @@ fn note_finding(
     Ok(())
 }
 
-/// Forgets the oldest hunts of a program, and what only they had found.
+/// Forgets the oldest hunts of a program, and what only they had found. Hunts that were
+/// killed make no others old.
 fn forget(change: &Transaction<'_>, program: &str) -> rusqlite::Result<()> {
-    let oldest = "SELECT id FROM hunts WHERE program = ?1 ORDER BY id DESC LIMIT -1 OFFSET ?2";
+    let oldest = "SELECT id FROM hunts WHERE program = ?1 AND id <= (
+            SELECT id FROM hunts WHERE program = ?1 AND ended IS NOT NULL
+            ORDER BY id DESC LIMIT 1 OFFSET ?2)";
+    let killed = "SELECT id FROM hunts WHERE program = ?1 AND ended IS NULL
+            AND id NOT IN (SELECT hunt FROM findings) ORDER BY id DESC LIMIT -1 OFFSET ?2";
     for table in [
         format!("DELETE FROM findings WHERE hunt IN ({oldest})"),
         format!("DELETE FROM hunts WHERE id IN ({oldest})"),
+        format!("DELETE FROM hunts WHERE id IN ({killed})"),
     ] {
         change.execute(&table, params![program, HUNTS_KEPT])?;
     }
@@ -402,7 +477,7 @@ fn now() -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use racehound_report::finding::{Access, Status};
+    use racehound_report::finding::Access;
 
     use super::*;
 
@@ -478,6 +553,53 @@ mod tests {
         assert_eq!(ids(&store.findings(&program).unwrap()), ["R2"]);
         store.forget(&program).unwrap();
         assert!(store.last().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_was_confirmed_survives_hunts_that_were_killed() {
+        let project = tempfile::tempdir().unwrap();
+        let mut store = Store::open(project.path()).unwrap();
+        let sites = ["a.c:1", "a.c:2"];
+        let program = hunted(&mut store, vec![race(sites, Status::Confirmed)]).program;
+        for _ in 0..3 * HUNTS_KEPT {
+            let mut seen = report(vec![race(sites, Status::Observed)]);
+            let hunt = store.begin(&seen).unwrap();
+            store.note(&hunt, &mut seen, false).unwrap();
+        }
+        let statuses = |store: &Store| -> Vec<Status> {
+            let known = store.findings(&program).unwrap();
+            known.iter().map(|finding| finding.status).collect()
+        };
+        assert_eq!(statuses(&store), [Status::Confirmed]);
+        let count = "SELECT count(*) FROM hunts";
+        let count: i64 = store
+            .database
+            .query_row(count, [], |row| row.get(0))
+            .unwrap();
+        assert!(count <= HUNTS_KEPT + 1, "{count}");
+        // Who came to the end knows better.
+        hunted(&mut store, vec![race(sites, Status::Observed)]);
+        assert_eq!(statuses(&store), [Status::Observed]);
+        assert!(store.faults().unwrap().is_empty());
+    }
+
+    #[test]
+    fn files_are_kept_for_what_was_found() {
+        let project = tempfile::tempdir().unwrap();
+        let mut store = Store::open(project.path()).unwrap();
+        let file = Path::new("/tmp/\"odd\"/1.schedule");
+        assert!(!store.refers_to(file).unwrap());
+        let schedule = Some(format!("replay:file={}", file.display()));
+        let finding = race(["a.c:1", "a.c:2"], Status::Confirmed);
+        hunted(
+            &mut store,
+            vec![Finding {
+                schedule,
+                ..finding
+            }],
+        );
+        assert!(store.refers_to(file).unwrap());
+        assert!(!store.refers_to(Path::new("/tmp/2.schedule")).unwrap());
     }
 
     #[test]

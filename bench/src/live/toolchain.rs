@@ -6,14 +6,14 @@ use super::program::Language;
 
 /// A compiler for both languages.
 #[derive(Clone, Debug)]
-pub(super) struct Compiler {
+pub(crate) struct Compiler {
     c: String,
     cxx: String,
 }
 
 impl Compiler {
     /// The newest clang.
-    pub(super) fn clang() -> Option<Self> {
+    pub(crate) fn clang() -> Option<Self> {
         let versions = (14..40).rev().map(|version| format!("-{version}"));
         [String::new()]
             .into_iter()
@@ -21,7 +21,7 @@ impl Compiler {
             .find_map(|version| Self::of(format!("clang{version}"), format!("clang++{version}")))
     }
 
-    pub(super) fn gcc() -> Option<Self> {
+    pub(crate) fn gcc() -> Option<Self> {
         Self::of("gcc".to_owned(), "g++".to_owned())
     }
 
@@ -29,7 +29,7 @@ impl Compiler {
         (is_installed(&c) && is_installed(&cxx)).then_some(Self { c, cxx })
     }
 
-    pub(super) fn name(&self, language: Language) -> &str {
+    pub(crate) fn name(&self, language: Language) -> &str {
         match language {
             Language::C => &self.c,
             Language::Cxx => &self.cxx,

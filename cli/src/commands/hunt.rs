@@ -1,5 +1,6 @@
 //! `racehound hunt`: from a program to proven bugs.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,23 +8,26 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use std::{env, io};
 
-use racehound_hunt::course::{self, Course, Phase, Settings, Task};
+use racehound_hunt::course::{self, Course, Earlier, Phase, Settings, Task};
 use racehound_hunt::program::Stop;
-use racehound_hunt::{Ending, Program, crew, harm};
-use racehound_report::finding::{Finding, Moment, Report, Status};
+use racehound_hunt::{Ending, Program, crew, findings, harm, suite};
+use racehound_report::finding::{Finding, Kind, Moment, Report, Status, Test, Tested};
 use racehound_report::{source, story};
 use racehound_store::Store;
-use tempfile::NamedTempFile;
+use racehound_trace::Trace;
 
 use super::predict;
 use super::run::relative;
-use crate::args::Hunt;
+use crate::args::{self, Hunt};
 use crate::error::Error;
 use crate::known::Known;
 use crate::progress::Display;
 use crate::retelling::Retelling;
 use crate::stdin::Spool;
-use crate::{FINDINGS, build, compile, formats, predictions, store, subject, verdict};
+use crate::workplace::{self, Workplace};
+use crate::{
+    FINDINGS, build, compile, formats, predictions, store, subject, surroundings, verdict,
+};
 
 /// Hunts.
 pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
@@ -34,19 +38,17 @@ pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
         let path = std::path::absolute(file).map_err(Error::file(file))?;
         program.options.add("suppressions", path)?;
     }
-    let input = match &args.stdin {
-        Some(file) => Spool::File(std::path::absolute(file).map_err(Error::file(file))?),
-        None => Spool::take()?,
-    };
-    program.input = input.path();
     let begun = Instant::now();
+    program.surroundings = surroundings::of(&args.around);
     program.stop = Stop {
         now: stopped_by_signals().map_err(Error::file(Path::new("signals")))?,
         at: Some(begun + args.budget),
     };
     let mut hunt = Hunting::begin(args, &words, program, begun)?;
-    hunt.go()?;
-    hunt.end()
+    let gone = hunt.go();
+    // What is known is told, whatever has gone wrong.
+    let code = hunt.end()?;
+    gone.map(|()| code)
 }
 
 /// The program's words; sources are compiled first.
@@ -80,203 +82,396 @@ struct Hunting<'a> {
     args: &'a Hunt,
     program: Program,
     begun: Instant,
-    course: Course,
+    project: PathBuf,
     report: Report,
     store: Store,
     record: racehound_store::Hunt,
-    trace: NamedTempFile,
-    schedules: PathBuf,
+    place: Workplace,
     display: Display,
     known: Known,
     retelling: Retelling,
+    /// What was found where the hunt is over: in earlier tests.
+    settled: Vec<Finding>,
+    /// How many executions there were there.
+    settled_runs: u64,
+    /// What has one thread only.
+    alone: Vec<String>,
+    /// What is to be said beside the findings.
+    remarks: Vec<String>,
 }
 
 impl<'a> Hunting<'a> {
     fn begin(
         args: &'a Hunt,
         words: &[OsString],
-        program: Program,
+        mut program: Program,
         begun: Instant,
     ) -> Result<Self, Error> {
-        let here = env::current_dir().map_err(Error::file(Path::new(".")))?;
-        let known = Known::with(
-            &here,
-            args.baseline.as_deref(),
-            args.suppressions.as_deref(),
-        )?;
-        let mut store = Store::open(&here)?;
-        let report = Report {
+        let project = env::current_dir().map_err(Error::file(Path::new(".")))?;
+        let (baseline, suppressions) = (args.baseline.as_deref(), args.suppressions.as_deref());
+        let known = Known::with(&project, baseline, suppressions)?;
+        let mut store = Store::open(&project)?;
+        let mut report = Report {
             program: subject::in_words(words),
             seed: Some(args.seed),
-            directory: Some(here.display().to_string()),
+            directory: Some(project.display().to_string()),
             build: build::of(&program.path),
             ..Report::default()
         };
         if args.fresh {
             store.forget(&report.program)?;
         }
-        let earlier = store.findings(&report.program)?;
-        let explored = store.runs(&report.program)?;
+        workplace::tidy(&project, &store);
         let record = store.begin(&report)?;
-        let trace = NamedTempFile::with_prefix("racehound-trace-");
-        let trace = trace.map_err(Error::file(&env::temp_dir()))?;
-        let schedules = store::schedules(&here, &report.program)?;
-        let settings = Settings {
-            seed: args.seed,
-            limit: Duration::from_secs(args.timeout),
-            attempts: ATTEMPTS,
-            explorers: EXPLORERS.max(args.jobs as u64),
-            patience: PATIENCE,
-            relations: store::relations(&program.path)?,
-            schedules: schedules.clone(),
-            trace: trace.path().to_owned(),
+        let place = Workplace::of(&project, record.id())?;
+        program.scratch = Some(place.path().to_owned());
+        program.input = match &args.stdin {
+            Some(file) => Some(std::path::absolute(file).map_err(Error::file(file))?),
+            None => Spool::take()?.kept_in(place.path())?,
         };
+        report.surroundings = surroundings::told(&args.around, program.input.as_ref());
+        let display = Display::new(Arc::clone(&program.executions), begun + args.budget);
         Ok(Self {
             args,
-            known,
-            retelling: Retelling::default(),
             program,
             begun,
-            course: Course::new(settings, earlier, explored),
+            project,
             report,
             store,
             record,
-            trace,
-            schedules,
-            display: Display::new(),
+            place,
+            display,
+            known,
+            retelling: Retelling::default(),
+            settled: Vec::new(),
+            settled_runs: 0,
+            alone: Vec::new(),
+            remarks: Vec::new(),
         })
     }
 
-    /// Goes round until nothing new turns up, or time or executions run out.
     fn go(&mut self) -> Result<(), Error> {
-        while !self.is_over()
-            && let Some((phase, tasks)) = self.course.round()
-        {
-            self.show(phase, tasks.len());
-            let display = &self.display;
-            let work = |program: &mut Program, task: &Task| {
-                let result = course::perform(program, task);
-                display.ran();
-                result
-            };
-            let results = crew::do_all(&tasks, self.args.jobs, &self.program, work);
-            for (task, result) in tasks.iter().zip(results) {
-                self.course.learn(task, result?);
-            }
-            if phase == Phase::Observing {
-                self.predict();
-            }
-            let (findings, jobs) = (self.course.findings(), self.args.jobs);
-            self.retelling
-                .go_on(&findings, &self.program, jobs, self.begun);
-            self.note(false)?;
+        match self.args.each_test {
+            true => self.go_through_tests(),
+            false => self.hunt_in(None, self.args.runs),
         }
+    }
+
+    /// Each test gets its share of what is left; what it does not need is for the
+    /// others. Those that the last hunt did not reach come first.
+    fn go_through_tests(&mut self) -> Result<(), Error> {
+        let limit = Duration::from_secs(self.args.timeout);
+        let mut tests = suite::tests(&self.program, limit)?;
+        if tests.is_empty() {
+            return Err(Error::Wish(format!(
+                "{}: it does not tell its tests as GoogleTest, Catch2 and Rust's libtest do, so \
+                 --each-test cannot hunt in them one by one",
+                self.program.path.display()
+            )));
+        }
+        let last = self.store.before(&self.record)?.unwrap_or_default();
+        let reached: BTreeSet<&String> = last.tests.iter().map(|test| &test.name).collect();
+        tests.sort_by_key(|test| reached.contains(&test.name));
+        let (words, all) = (self.program.words.clone(), self.program.stop.at);
+        let mut waiting: Vec<Test> = tests.into_iter().rev().collect();
+        while !self.is_over(self.args.runs)
+            && let Some(test) = waiting.pop()
+        {
+            let others = waiting.len() as u64 + 1;
+            let left = self.args.budget.saturating_sub(self.begun.elapsed());
+            let share = (left / others as u32).max(SHORTEST_SHARE.min(left));
+            let runs = self.args.runs.map(|most| {
+                let left = most.saturating_sub(self.settled_runs);
+                self.settled_runs + (left / others).max(1)
+            });
+            self.program.stop.at = Some(Instant::now() + share);
+            self.program.words = words.clone();
+            let arguments = test.arguments.iter().map(OsString::from);
+            self.program.words.extend(arguments);
+            self.display.in_test(&test.name);
+            self.hunt_in(Some(test), runs)?;
+            self.program.stop.at = all;
+        }
+        if !waiting.is_empty() {
+            self.remarks.push(format!(
+                "{} of {} tests were not reached within the budget; the next hunt begins with \
+                 them.",
+                waiting.len(),
+                waiting.len() + self.report.tests.len()
+            ));
+        }
+        Ok(())
+    }
+
+    fn settings(&self, test: Option<Test>) -> Result<Settings, Error> {
+        let number = self.report.tests.len();
+        Ok(Settings {
+            seed: self.args.seed,
+            limit: Duration::from_secs(self.args.timeout).min(self.args.budget / LONGEST_PART),
+            attempts: ATTEMPTS,
+            explorers: EXPLORERS.max(self.jobs() as u64),
+            patience: PATIENCE,
+            relations: store::relations(&self.program.path)?,
+            schedules: self.place.path().to_owned(),
+            trace: self.place.trace(&format!("trace-{number}")),
+            test,
+        })
+    }
+
+    /// Executions that share files or ports do not go on side by side unless somebody
+    /// says so.
+    fn jobs(&self) -> usize {
+        let alone = !self.program.surroundings.is_empty();
+        let usual = if alone { 1 } else { args::cores() };
+        self.args.jobs.unwrap_or(usual)
+    }
+
+    /// What earlier hunts know of this test, or of the program.
+    fn earlier(&self, test: Option<&Test>) -> Result<Vec<Earlier>, Error> {
+        let known = self.store.findings_with_builds(&self.report.program)?;
+        let name = |test: Option<&Test>| test.map(|test| test.name.clone());
+        let earlier = known
+            .into_iter()
+            .filter(|(finding, _)| name(finding.test.as_ref()) == name(test));
+        let earlier = earlier.map(|(finding, build)| Earlier {
+            finding,
+            is_of_this_build: build == self.report.build,
+        });
+        Ok(earlier.collect())
+    }
+
+    /// Goes round until nothing new turns up, or time or executions run out.
+    fn hunt_in(&mut self, test: Option<Test>, runs: Option<u64>) -> Result<(), Error> {
+        let explored = self.store.runs(&self.report.program)?;
+        let earlier = self.earlier(test.as_ref())?;
+        let mut course = Course::new(self.settings(test.clone())?, earlier, explored);
+        let mut gone = Ok(());
+        while gone.is_ok()
+            && !self.is_over_at(&course, runs)
+            && let Some((phase, tasks)) = course.round()
+        {
+            gone = self.go_round(&mut course, phase, &tasks);
+        }
+        self.settle(&course, test)?;
+        gone
+    }
+
+    fn go_round(&mut self, course: &mut Course, phase: Phase, tasks: &[Task]) -> Result<(), Error> {
+        self.display.phase(match phase {
+            Phase::Observing => "observing",
+            Phase::Confirming => "confirming",
+            Phase::Exploring => "exploring",
+        });
+        let program = self.program.clone();
+        let tool = |job: usize| Program {
+            job,
+            ..program.clone()
+        };
+        let mut waiting = match phase {
+            Phase::Confirming => tasks.len(),
+            Phase::Observing | Phase::Exploring => 0,
+        };
+        let mut gone = Ok(());
+        let perform = |program: &mut Program, task: &Task| course::perform(program, task);
+        crew::do_all(tasks, self.jobs(), tool, perform, |task, result| {
+            waiting = waiting.saturating_sub(1);
+            match result {
+                Ok(result) => course.learn(task, result),
+                Err(error) if gone.is_ok() => gone = Err(Error::from(error)),
+                Err(_) => {}
+            }
+            if gone.is_ok() {
+                gone = self.note(course, waiting);
+            }
+        });
+        gone?;
+        if phase == Phase::Observing {
+            self.predict(course);
+        }
+        let jobs = self.jobs();
+        self.retelling
+            .go_on(&course.findings(), &self.program, jobs, self.begun);
+        self.report.costs = course.costs().to_vec();
+        self.mark();
         Ok(())
     }
 
     /// Predicts from what was recorded. What cannot be read, as the trace of a program
     /// that became another one, is not predicted from.
-    fn predict(&mut self) {
-        let size = self.trace.as_file().metadata().map_or(0, |file| file.len());
+    fn predict(&mut self, course: &mut Course) {
+        let file = course.trace();
+        let size = file.metadata().map_or(0, |file| file.len());
         if !(1..=LARGEST_TRACE).contains(&size) {
             return;
         }
-        let Ok(trace) = predict::read(self.trace.path()) else {
+        let Ok((trace, is_whole)) = predict::read_quietly(file) else {
             return;
         };
-        let forecast = racehound_predict::predict(&trace, &racehound_predict::Options::default());
-        for predicted in predictions::findings(&trace, &forecast) {
+        let is_alone = is_whole && trace.tables.threads.len() <= 1 && !has_company(file);
+        if is_alone && course.findings().is_empty() {
+            course.has_one_thread();
+            let name = course.test().map_or("the program", |test| &test.name);
+            self.alone.push(name.to_owned());
+            return;
+        }
+        self.forecast(&trace, "", |finding, files| course.predict(finding, files));
+        let mut guesses = 0;
+        let guessed = racehound_predict::with_guessed_regions(&trace);
+        self.forecast(&guessed, "guess-", |finding, files| {
+            if finding.kind != Kind::Race && guesses < MOST_GUESSES {
+                guesses += 1;
+                course.guess(finding, files);
+            }
+        });
+    }
+
+    /// Predicts, and has each prediction taken with the files of its schedules.
+    fn forecast(&self, trace: &Trace, prefix: &str, mut take: impl FnMut(Finding, &[PathBuf])) {
+        let number = self.report.tests.len();
+        let forecast = racehound_predict::predict(trace, &racehound_predict::Options::default());
+        for predicted in predictions::findings(trace, &forecast) {
             let mut files = Vec::new();
             for (name, schedule) in predict::schedules(&forecast, &predicted) {
-                let id = self.record.id();
-                let file = self.schedules.join(format!("{id}-{name}.schedule"));
+                let file = format!("{prefix}{number}-{name}.schedule");
+                let file = self.place.path().join(file);
                 if std::fs::write(&file, schedule.to_string()).is_ok() {
                     files.push(file);
                 }
             }
-            self.course.predict(predicted.finding, &files);
+            take(predicted.finding, &files);
         }
     }
 
-    fn is_over(&self) -> bool {
-        let runs = self.args.runs;
-        self.program.stop.is_due() || runs.is_some_and(|most| self.course.runs() >= most)
+    fn is_over(&self, runs: Option<u64>) -> bool {
+        let enough = runs.is_some_and(|most| self.settled_runs >= most);
+        enough || self.program.stop.is_due()
     }
 
-    fn show(&mut self, phase: Phase, tasks: usize) {
-        let doing = match phase {
-            Phase::Observing => "observing",
-            Phase::Confirming => "confirming",
-            Phase::Exploring => "exploring",
-        };
+    fn is_over_at(&self, course: &Course, runs: Option<u64>) -> bool {
+        let enough = runs.is_some_and(|most| self.settled_runs + course.runs() >= most);
+        enough || self.program.stop.is_due()
+    }
+
+    /// What is new is in the store before the hunt goes on.
+    fn note(&mut self, course: &Course, waiting: usize) -> Result<(), Error> {
+        let mut all = self.settled.clone();
+        findings::merge(&mut all, course.findings());
+        let is_new = all.len() != self.report.findings.len()
+            || all
+                .iter()
+                .zip(&self.report.findings)
+                .any(|(new, old)| (new.identity(), new.status) != (old.identity(), old.status));
+        self.report.runs = self.settled_runs + course.runs();
+        if is_new {
+            self.report.findings = all;
+            self.keep(false)?;
+        }
         let confirmed = count(&self.report.findings, Status::Confirmed);
-        let left = self.args.budget.saturating_sub(self.begun.elapsed());
-        self.display.phase(
-            doing,
-            format!(
-                "{} runs, {tasks} to do, {} suspects open, {confirmed} confirmed, {} s left",
-                self.course.runs(),
-                self.course.open(),
-                left.as_secs()
-            ),
-        );
+        if confirmed > 0
+            && !self
+                .report
+                .history
+                .iter()
+                .any(|moment| moment.confirmed > 0)
+        {
+            self.mark();
+        }
+        self.display.found(course.open() + waiting, confirmed);
+        Ok(())
     }
 
-    fn note(&mut self, is_over: bool) -> Result<(), Error> {
-        self.report.findings = self.course.findings();
-        self.report.runs = self.course.runs();
-        self.report.costs = self.course.costs().to_vec();
+    /// Notes how far the hunt is.
+    fn mark(&mut self) {
         self.report.history.push(Moment {
             runs: self.report.runs,
             milliseconds: self.begun.elapsed().as_millis() as u64,
             found: self.report.findings.len(),
             confirmed: count(&self.report.findings, Status::Confirmed),
         });
-        self.retelling.add_to(&mut self.report.findings);
-        source::embed(&mut self.report);
-        self.store.note(&self.record, &mut self.report, is_over)?;
-        Ok(())
     }
 
-    /// Removes schedules of which nothing came.
-    fn sweep(&self) {
-        let known = self
-            .store
-            .findings(&self.report.program)
-            .unwrap_or_default();
-        let kept: Vec<String> = known.into_iter().filter_map(|f| f.schedule).collect();
-        for file in self.course.schedules() {
-            let name = file.display().to_string();
-            if !kept.iter().any(|schedule| schedule.contains(&name)) {
-                // It may never have been written.
-                let _ = std::fs::remove_file(file);
-            }
+    /// Brings the store up to date.
+    fn keep(&mut self, is_over: bool) -> Result<(), Error> {
+        self.retelling.add_to(&mut self.report.findings);
+        source::embed(&mut self.report);
+        Ok(self.store.note(&self.record, &mut self.report, is_over)?)
+    }
+
+    /// A program or test is done with.
+    fn settle(&mut self, course: &Course, test: Option<Test>) -> Result<(), Error> {
+        let (found, jobs) = (course.findings(), self.jobs());
+        match test {
+            Some(_) => self
+                .retelling
+                .go_on(&found, &self.program, jobs, self.begun),
+            None => self.retelling.end(&found, &self.program, jobs),
         }
+        findings::merge(&mut self.settled, found);
+        self.settled_runs += course.runs();
+        self.report.findings = self.settled.clone();
+        self.report.runs = self.settled_runs;
+        let subject = match &test {
+            Some(test) => format!("test {}", test.name),
+            None => "the program".to_owned(),
+        };
+        for (ending, times, of) in course.usual().ailing() {
+            let often = match times == of {
+                true => String::new(),
+                false => format!(" in {times} of {of} executions"),
+            };
+            self.remarks.push(format!(
+                "By itself {subject} {}{often}; that is no finding.{}",
+                ends(ending),
+                advice(ending)
+            ));
+        }
+        self.report.tests.extend(test.map(|test| Tested {
+            name: test.name,
+            runs: course.runs(),
+        }));
+        self.keep(false)
     }
 
     fn end(mut self) -> Result<u8, Error> {
-        let findings = self.course.findings();
-        self.retelling.end(&findings, &self.program, self.args.jobs);
-        self.note(true)?;
-        self.sweep();
+        self.mark();
+        self.keep(true)?;
+        self.place.leave(&self.project, &self.store);
         self.display.clear();
         let gone = self.known.settle(&mut self.report);
         let failing = verdict::failing(&self.report, self.args.fail_on);
         let code = if failing > 0 { FINDINGS } else { 0 };
         let mut text = story::all(&relative(&self.report));
-        for ending in self.course.ailing() {
-            text += &format!(
-                "By itself the program {}; that is no finding.\n",
-                ends(*ending)
-            );
+        if let Some(first) = self.alone.first() {
+            let who = match self.alone.len() {
+                1 => format!("{first} has"),
+                more => format!("{first} and {} more tests have", more - 1),
+            };
+            self.remarks.push(format!(
+                "No order of threads to look at: {who} one thread only."
+            ));
+        }
+        for (trouble, times) in self.program.surroundings.troubles.all() {
+            let times = if times == 1 {
+                "once".to_owned()
+            } else {
+                format!("{times} times")
+            };
+            self.remarks
+                .push(format!("It happened {times}: {trouble}."));
+        }
+        for remark in &self.remarks {
+            text += remark;
+            text.push('\n');
         }
         text += &verdict::absent(gone);
         let seconds = self.begun.elapsed().as_secs_f64();
-        let runs = self.course.runs();
-        text += &format!("{runs} runs in {seconds:.1} s: ");
+        let tests = match self.report.tests.len() {
+            0 => String::new(),
+            tests => format!(" of {tests} tests"),
+        };
+        text += &format!("{} runs{tests} in {seconds:.1} s: ", self.report.runs);
         text += &verdict::closing(&self.report, failing, code);
-        let directory = self.report.directory.clone().unwrap_or_default();
-        let root = formats::root(Path::new(&directory));
+        let root = formats::root(&self.project);
         let edition = verdict::edition(&self.report, self.args.fail_on, &root);
         self.args.output.publish(&edition, &text)?;
         Ok(code)
@@ -285,15 +480,36 @@ impl<'a> Hunting<'a> {
 
 /// Longer traces are not predicted from, in bytes.
 const LARGEST_TRACE: u64 = 64 << 20;
+/// What part of the budget one execution may take; else nothing comes of the others.
+const LONGEST_PART: u32 = 4;
+/// Guesses that are followed.
+const MOST_GUESSES: usize = 16;
 /// Attempts to make a suspected pair meet.
 const ATTEMPTS: u64 = 5;
 /// Exploring executions in a round, at least.
 const EXPLORERS: u64 = 8;
 /// Rounds of them that bring nothing new before the hunt ends.
 const PATIENCE: u32 = 4;
+/// What is of any use to a test; rather some are not reached.
+const SHORTEST_SHARE: Duration = Duration::from_secs(2);
 
 fn count(findings: &[Finding], status: Status) -> usize {
     findings.iter().filter(|f| f.status == status).count()
+}
+
+/// Whether further processes have written their traces beside this one.
+fn has_company(trace: &Path) -> bool {
+    let name = trace.file_name().unwrap_or_default().to_string_lossy();
+    let beside = trace.parent().map(std::fs::read_dir);
+    beside
+        .into_iter()
+        .flatten()
+        .flatten()
+        .flatten()
+        .any(|entry| {
+            let other = entry.file_name();
+            other.to_string_lossy().starts_with(&format!("{name}."))
+        })
 }
 
 fn ends(ending: Ending) -> String {
@@ -301,5 +517,19 @@ fn ends(ending: Ending) -> String {
         Ending::Code(code) => format!("ends with exit code {code}"),
         Ending::Signal(signal) => format!("dies of {}", harm::signal(signal)),
         Ending::Limit => "does not end in time".to_owned(),
+        Ending::Unready => "is not ready in time for its client".to_owned(),
+        Ending::Client(code) => format!("makes its client end with exit code {code}"),
+        Ending::Stubborn => "does not end when it is told to".to_owned(),
+    }
+}
+
+/// What to do about a program that ends so by itself.
+fn advice(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Limit => {
+            " If it takes long, say --timeout; if it is a server, --client has it driven."
+        }
+        Ending::Unready => " If it does not listen at a socket, say --ready.",
+        _ => "",
     }
 }

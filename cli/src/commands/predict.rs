@@ -102,6 +102,18 @@ fn patterns(args: &Predict) -> Result<Vec<Pattern>, Error> {
 }
 
 pub(super) fn read(path: &Path) -> Result<Trace, Error> {
+    let (trace, source) = read_from(path)?;
+    input::warn_if_incomplete(path, &*source);
+    Ok(trace)
+}
+
+/// The same, and whether it has all that the program did; nobody is warned.
+pub(super) fn read_quietly(path: &Path) -> Result<(Trace, bool), Error> {
+    let (trace, source) = read_from(path)?;
+    Ok((trace, source.truncation().is_none()))
+}
+
+fn read_from(path: &Path) -> Result<(Trace, Box<dyn Source>), Error> {
     let Input { mut source, size } = input::open(path)?;
     let mut progress = Progress::bytes(size);
     let mut events = Vec::new();
@@ -115,12 +127,12 @@ pub(super) fn read(path: &Path) -> Result<Trace, Error> {
         progress.at(source.position());
     }
     drop(progress);
-    input::warn_if_incomplete(path, &source);
-    Ok(Trace {
+    let trace = Trace {
         space: source.space(),
         tables: source.tables().clone(),
         events,
-    })
+    };
+    Ok((trace, source))
 }
 
 /// The functions that are meant; says which wish none of them fulfils.

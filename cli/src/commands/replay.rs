@@ -1,15 +1,17 @@
 //! `racehound replay`: a finding, made to happen again.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, io};
 
 use racehound_hunt::execution::Executor;
 use racehound_hunt::options::{Options, VARIABLE};
 use racehound_hunt::program::fix_addresses;
-use racehound_hunt::{Assignment, Ending, Program};
-use racehound_report::finding::{Finding, Harm, Kind, Report};
+use racehound_hunt::{Assignment, Ending, Execution, Program, witness};
+use racehound_report::finding::{Finding, Harm, Kind, Report, Surroundings};
+use racehound_report::journal::Scheduled;
 use racehound_schedule::{Plan, Schedule};
 use racehound_store::Store;
 
@@ -18,18 +20,29 @@ use crate::args::Replay;
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::progress::Progress;
-use crate::{CLEAN, FINDINGS, attend, build, gdb, pairs, stdin, subject};
+use crate::{CLEAN, FINDINGS, attend, build, gdb, output, pairs, stdin, subject, surroundings};
 
 /// Replays it.
 pub(crate) fn run(args: &Replay) -> Result<u8, Error> {
     let target = Target::of(args)?;
     let mut program = target.program()?;
+    let limit = Duration::from_secs(args.timeout);
     if args.gdb {
+        set_up(&program, limit)?;
+        if let Some(client) = &target.surroundings.client {
+            anstream::eprintln!("racehound: when the program is ready, run its client: {client}");
+        }
         return gdb::run(&program, &target.options()?);
     }
     match args.times {
-        Some(times) => target.count(&mut program, times, Duration::from_secs(args.timeout)),
-        None => target.show(&program),
+        Some(times) => target.count(&mut program, times, limit),
+        None if program.surroundings.client.is_some() => target.serve(&mut program, limit),
+        None => {
+            set_up(&program, limit)?;
+            let (ending, happened) = target.show(&program)?;
+            program.surroundings.tear_down(program.job);
+            target.end(ending, happened)
+        }
     }
 }
 
@@ -55,6 +68,8 @@ struct Target {
     words: Vec<OsString>,
     /// The build of the program that did it.
     build: Option<String>,
+    /// What went on around it.
+    surroundings: Surroundings,
 }
 
 impl Target {
@@ -99,6 +114,7 @@ impl Target {
             finding: None,
             words: Vec::new(),
             build: None,
+            surroundings: Surroundings::default(),
         })
     }
 
@@ -130,18 +146,23 @@ impl Target {
         {
             env::set_current_dir(directory).map_err(Error::file(directory.as_ref()))?;
         }
+        let test = finding.test.clone().unwrap_or_default();
+        let words = report.program.into_iter().chain(test.arguments);
         Ok(Self {
             name: finding.id.clone(),
             plan,
             finding: Some(finding),
-            words: report.program.into_iter().map(OsString::from).collect(),
+            words: words.map(OsString::from).collect(),
             build: report.build,
+            surroundings: report.surroundings.unwrap_or_default(),
         })
     }
 
     fn program(&self) -> Result<Program, Error> {
         let mut program = subject::of(&self.words)?;
-        program.input = stdin::file();
+        let input = self.surroundings.stdin.as_ref().map(PathBuf::from);
+        program.input = stdin::file().or(input);
+        program.surroundings = surroundings::retold(&self.surroundings);
         if self.build.is_some() && self.build != build::of(&program.path) {
             anstream::eprintln!(
                 "racehound: {} was built anew since {} was found; it may take another course",
@@ -154,24 +175,41 @@ impl Target {
 
     fn options(&self) -> Result<Options, Error> {
         let mut options = Options::inherited();
-        options.add("detector", "none")?;
+        options.add("detector", self.witness())?;
         options.add("schedule", self.plan.to_string())?;
         options.add("fail_on", "never")?;
         Ok(options)
     }
 
     /// Once, for everybody to see.
-    fn show(&self, program: &Program) -> Result<u8, Error> {
+    fn show(&self, program: &Program) -> Result<(Ending, bool), Error> {
         let journal = Journal::create(None)?;
         let mut command = program.command();
+        if let Some(file) = &program.input {
+            command.stdin(File::open(file).map_err(Error::file(file))?);
+        }
         fix_addresses(&mut command);
         let mut options = self.options()?;
         options.add("findings", journal.path())?;
         command.env(VARIABLE, options);
         let ended = |error: io::Error| not_started(program, error);
         let ending = attend::run(&mut command).map_err(ended)?;
-        let happened = self.is_among(&journal.findings()?, ending);
-        drop(journal);
+        let scheduled = journal.scheduled();
+        let happened = self.is_among(&journal.findings()?, scheduled.as_ref(), ending);
+        Ok((ending, happened))
+    }
+
+    /// Once, driven by its client; what both have printed is shown in the end.
+    fn serve(&self, program: &mut Program, limit: Duration) -> Result<u8, Error> {
+        let execution = program.execute(&self.assignment(limit))?;
+        let happened = self.happened_in(&execution);
+        output::show(&execution.output.excerpt())?;
+        anstream::eprint!("{}", execution.complaints.excerpt());
+        self.end(execution.ending, happened)
+    }
+
+    /// Says what came of it, and ends as the program did.
+    fn end(&self, ending: Ending, happened: bool) -> Result<u8, Error> {
         let fate = match (&self.finding, happened) {
             (None, _) => None,
             (Some(_), true) => Some("happened again"),
@@ -183,8 +221,24 @@ impl Target {
         match ending {
             Ending::Signal(signal) => attend::die_of(signal),
             _ if happened => Ok(FINDINGS),
-            Ending::Code(code) => Ok(code),
-            Ending::Limit => Ok(CLEAN),
+            Ending::Code(code) | Ending::Client(code) => Ok(code),
+            Ending::Limit | Ending::Unready | Ending::Stubborn => Ok(CLEAN),
+        }
+    }
+
+    /// Who looks on.
+    fn witness(&self) -> &'static str {
+        let finding = self.finding.as_ref();
+        finding.map_or("none", |finding| witness::of(finding, &self.plan))
+    }
+
+    fn assignment(&self, limit: Duration) -> Assignment {
+        Assignment {
+            detector: self.witness().to_owned(),
+            schedule: self.plan.clone(),
+            record: None,
+            schedule_out: None,
+            limit,
         }
     }
 
@@ -194,14 +248,8 @@ impl Target {
         let mut happened = 0;
         for time in 0..times {
             progress.at(time);
-            let execution = program.execute(&Assignment {
-                detector: "none".to_owned(),
-                schedule: self.plan.clone(),
-                record: None,
-                schedule_out: None,
-                limit,
-            })?;
-            happened += u64::from(self.is_among(&execution.findings, execution.ending));
+            let execution = program.execute(&self.assignment(limit))?;
+            happened += u64::from(self.happened_in(&execution));
         }
         drop(progress);
         anstream::println!("{} happened in {happened} of {times} replays", self.name);
@@ -211,17 +259,27 @@ impl Target {
         }
     }
 
+    fn happened_in(&self, execution: &Execution) -> bool {
+        let scheduled = execution.scheduled.as_ref();
+        self.is_among(&execution.findings, scheduled, execution.ending)
+    }
+
     /// Whether it happened. What has no finding happens if the program comes to
     /// grief.
-    fn is_among(&self, findings: &[Finding], ending: Ending) -> bool {
+    fn is_among(
+        &self,
+        findings: &[Finding],
+        scheduled: Option<&Scheduled>,
+        ending: Ending,
+    ) -> bool {
         let harm = |finding: &Finding| finding.harm.is_some() && finding.kind == Kind::Deadlock;
         let stuck = findings.iter().any(harm);
         let Some(wanted) = &self.finding else {
             return stuck || ending != Ending::Code(0);
         };
-        let is_it = |finding: &Finding| finding.identity() == wanted.identity();
         // Of a failure there is nothing to see but the harm.
-        let again = wanted.kind == Kind::Failure || findings.iter().any(is_it);
+        let again =
+            wanted.kind == Kind::Failure || witness::saw(wanted, &self.plan, findings, scheduled);
         again
             && wanted
                 .harm
@@ -230,13 +288,21 @@ impl Target {
     }
 }
 
+/// Does what is to be done before an execution.
+fn set_up(program: &Program, limit: Duration) -> Result<(), Error> {
+    let set_up = program.surroundings.set_up(program.job, limit, &|| false);
+    set_up.map_err(Error::NotStarted)
+}
+
 /// Whether an execution that ended so did the harm.
 fn shows(harm: &Harm, ending: Ending, stuck: bool) -> bool {
     match (harm.kind.as_str(), ending) {
-        ("crash" | "assertion", Ending::Signal(_)) | ("hang", Ending::Limit) => true,
+        ("crash" | "assertion", Ending::Signal(_))
+        | ("hang", Ending::Limit | Ending::Unready | Ending::Stubborn) => true,
+        ("assertion", Ending::Code(code)) => code != 0,
         ("crash" | "assertion" | "hang", _) => false,
         ("exception", Ending::Signal(_)) => true,
-        ("exception" | "exit-code", Ending::Code(code)) => code != 0,
+        ("exception" | "exit-code", Ending::Code(code) | Ending::Client(code)) => code != 0,
         ("deadlock", _) => stuck,
         _ => true,
     }

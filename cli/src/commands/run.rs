@@ -91,7 +91,7 @@ pub(super) fn conclude(args: &Run, mut report: Report, ending: Ending) -> Result
     let code = match ending {
         Ending::Code(_) if failing > 0 => FINDINGS,
         Ending::Code(code) => code,
-        Ending::Signal(_) | Ending::Limit => 0,
+        _ => 0,
     };
     let mut text = String::new();
     if !report.findings.is_empty() || !report.suppressed.is_empty() {

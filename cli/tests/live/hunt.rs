@@ -239,3 +239,166 @@ fn what_cannot_be_hunted_in_is_said() {
         assert!(stderr(&output).contains(said), "{output:?}");
     }
 }
+
+/// The compilers here that have a ThreadSanitizer of their own.
+fn with_thread_sanitizer(shop: &Workshop) -> Vec<&'static str> {
+    shop.write("empty.c", "int main(void) { return 0; }");
+    let compiles = |compiler: &&str| {
+        let mut command = shop.command(compiler);
+        command.args(["-fsanitize=thread", "empty.c", "-o", "empty"]);
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    ["clang", "gcc"].into_iter().filter(compiles).collect()
+}
+
+#[test]
+fn readmes_example_is_missed_by_thread_sanitizer_and_proven_here() {
+    let shop = Workshop::new();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/deposits.c");
+    for compiler in with_thread_sanitizer(&shop) {
+        let mut command = shop.command(compiler);
+        command.args([
+            "-g",
+            "-fsanitize=thread",
+            example,
+            "-o",
+            "plain",
+            "-pthread",
+        ]);
+        assert!(command.status().unwrap().success());
+        for run in 0..10 {
+            let output = shop.command("./plain").output().unwrap();
+            let said = stderr(&output);
+            assert!(
+                !said.contains("WARNING: ThreadSanitizer"),
+                "{compiler}, run {run}: {said}"
+            );
+        }
+    }
+    let output = hunted(&shop, &[example]);
+    assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+    let worst = &findings(&shop)[0];
+    assert_eq!(worst["kind"], "atomicity", "{worst}");
+    assert_eq!(worst["status"], "confirmed", "{worst}");
+    assert_eq!(worst["harm"]["kind"], "assertion", "{worst}");
+}
+
+/// Two fields that belong together, updated one after the other.
+const WINDOW: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+static int width = 10, height = 10;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void set(int *field, int value) {
+    pthread_mutex_lock(&lock);
+    *field = value;
+    pthread_mutex_unlock(&lock);
+}
+static void *resize(void *unused) {
+    set(&width, 20);
+    set(&height, 20);
+    return unused;
+}
+static void *look(void *area) {
+    pthread_mutex_lock(&lock);
+    *(int *)area = width * height;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+int main(void) {
+    int area = 0;
+    pthread_t a, b;
+    pthread_create(&a, 0, resize, 0);
+    for (volatile int i = 0; i < 10000000; i++) {}
+    pthread_create(&b, 0, look, &area);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    SHOW;
+}
+"#;
+
+#[test]
+fn what_belongs_together_is_guessed_if_it_does_harm() {
+    for (show, kinds) in [
+        (r#"printf("%d\n", area)"#, &["atomic-set"][..]),
+        ("return area == 0", &[]),
+    ] {
+        let shop = Workshop::new();
+        shop.write("window.c", &WINDOW.replace("SHOW", show));
+        let output = hunted(&shop, &["window.c"]);
+        let all = findings(&shop);
+        let found: Vec<&str> = all.iter().filter_map(|f| f["kind"].as_str()).collect();
+        assert_eq!(found, kinds, "{output:?}");
+        if let Some(torn) = all.first() {
+            assert_eq!(torn["harm"]["kind"], "output", "{torn}");
+            assert_eq!(torn["harm"]["detail"], r#""200"; by itself "400""#);
+            let again = shop.racehound(&["replay", "R1", "--times", "3"]);
+            assert_eq!(stdout(&again), "R1 happened in 3 of 3 replays\n");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_meet_is_confirmed_by_a_witness() {
+    let shop = Workshop::new();
+    shop.write(
+        "flag.c",
+        r"
+#include <pthread.h>
+#include <stdatomic.h>
+static int data;
+static atomic_int ready;
+static void *write_it(void *unused) {
+    data = 1;
+    atomic_store_explicit(&ready, 1, memory_order_relaxed);
+    return unused;
+}
+static void *read_it(void *unused) {
+    while (!atomic_load_explicit(&ready, memory_order_relaxed)) {}
+    return data == 1 ? unused : 0;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, write_it, 0);
+    pthread_create(&b, 0, read_it, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+",
+    );
+    let output = hunted(&shop, &["flag.c"]);
+    assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+    let all = findings(&shop);
+    assert_eq!(
+        (all.len(), &all[0]["status"]),
+        (1, &"confirmed".into()),
+        "{all:?}"
+    );
+    let again = shop.racehound(&["replay", "R1", "--times", "3"]);
+    assert_eq!(stdout(&again), "R1 happened in 3 of 3 replays\n");
+}
+
+#[test]
+fn what_hangs_by_itself_is_explained() {
+    let shop = Workshop::new();
+    shop.write(
+        "stuck.c",
+        r"
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+int main(void) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
+}
+",
+    );
+    let output = hunted(&shop, &["--timeout", "3", "stuck.c"]);
+    assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+    let all = findings(&shop);
+    let stuck = all.iter().find(|f| f["kind"] == "deadlock");
+    assert_eq!(stuck.unwrap()["status"], "confirmed", "{all:?}");
+    assert!(
+        stdout(&output).contains("does not end in time"),
+        "{output:?}"
+    );
+}

@@ -8,12 +8,14 @@ mod drfinder;
 mod endings;
 mod formats;
 mod hunt;
+mod killed;
 mod memory;
 mod outside;
 mod predict;
 mod recording;
 mod rust;
 mod sampling;
+mod surroundings;
 mod survival;
 mod workshop;
 

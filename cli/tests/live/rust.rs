@@ -32,7 +32,7 @@ fn willing(mut command: Command) -> Command {
 
 /// Whether the toolchain can instrument and leave the runtime to us; says so if
 /// not.
-fn can_instrument() -> bool {
+pub(crate) fn can_instrument() -> bool {
     let output = willing(Command::new(rustc())).arg("-Zhelp").output();
     let help = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let able = help.is_ok_and(|help| {
@@ -48,6 +48,11 @@ fn can_instrument() -> bool {
 
 /// Compiles a program with the standard library as it is shipped.
 fn compile(shop: &Workshop, source: &str, level: &str) {
+    compile_as(shop, &program(source), level, &[]);
+}
+
+/// Compiles a source with further options.
+pub(crate) fn compile_as(shop: &Workshop, source: &Path, level: &str, more: &[&str]) {
     let mut command = willing(shop.command(rustc()));
     command
         .args(["--edition", "2024", "-g", "-Zsanitizer=thread"])
@@ -59,7 +64,8 @@ fn compile(shop: &Workshop, source: &str, level: &str) {
             format!("-Clinker={RACEHOUND_CC}"),
             format!("-Copt-level={level}"),
         ])
-        .arg(program(source))
+        .args(more)
+        .arg(source)
         .args(["-o", "program"]);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));

@@ -4,29 +4,33 @@
 //! brought, and what they bring is looked at in their order, however many of them
 //! ran side by side. So a seed repeats a hunt, as far as its budget lets it.
 //!
-//! 1. *Observe and suspect*: free executions, under FastTrack for what happens and
+//! 1. *Observe and suspect*: an execution of the program as it is, then more, under FastTrack for what happens and
 //!    under AccuLock and Hybrid for what could. What earlier hunts have found is
 //!    tried again.
 //! 2. *Confirm*: each suspect by RaceFuzzer (see [`confirm`](crate::confirm)), what
 //!    happened first, for it is the likeliest; a deadlock or failure by its own
-//!    schedule.
+//!    schedule. What RaceFuzzer cannot bring together, for one of the accesses lets the
+//!    other begin, and misuse of locks and the like, is confirmed if a precise detector
+//!    sees it again, twice, in an execution that its plan repeats.
+//!    A guess of what was meant to be atomic is followed like a prediction, and counts
+//!    if harm comes of it.
 //! 3. *Explore*: DrFinder, PCT and random schedules with FastTrack watching, and
 //!    Hybrid in between. What is new goes to 2; the hunt ends when nothing is.
 
 mod perform;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use racehound_report::finding::{Cost, Explanation, Finding, Harm, Kind, Location, Status};
+use racehound_report::finding::{Cost, Explanation, Finding, Harm, Kind, Location, Status, Test};
 use racehound_schedule::{Collecting, Places, Plan};
 
 use crate::confirm::{self, Outcome, Suspect};
 use crate::execution::{Assignment, Ending, Execution};
 use crate::findings;
 use crate::harm::{self, Usual};
-use crate::places;
+use crate::{places, witness};
 
 pub use perform::perform;
 
@@ -49,6 +53,17 @@ pub struct Settings {
     pub schedules: PathBuf,
     /// Where a free execution is recorded, to predict from.
     pub trace: PathBuf,
+    /// The test that the program runs, if it is one of several.
+    pub test: Option<Test>,
+}
+
+/// What an earlier hunt has found.
+#[derive(Clone, Debug)]
+pub struct Earlier {
+    /// It.
+    pub finding: Finding,
+    /// Whether the program is still the same.
+    pub is_of_this_build: bool,
 }
 
 /// Something to execute.
@@ -62,8 +77,12 @@ pub enum Task {
     Confirm(Box<Suspect>),
     /// To see whether it happens again: a finding, by its schedule.
     Repeat(Box<Finding>, Assignment),
+    /// To see whether something that was seen is seen each time by one of some plans.
+    Witness(Box<Finding>, Vec<Assignment>),
     /// To make a prediction happen, by any of its schedules.
     Follow(Box<Finding>, Vec<Assignment>),
+    /// The same for a guess, which counts if it does harm.
+    Guess(Box<Finding>, Vec<Assignment>),
 }
 
 /// What came of it.
@@ -73,8 +92,7 @@ pub enum Result {
     Executed(Box<Execution>),
     /// An attempt to confirm.
     Tried(Outcome),
-    /// Executions that a prediction took, and those of them by whose plan it happens
-    /// each time.
+    /// Executions that it took, and those of them by whose plan it happens each time.
     Followed(u64, Vec<(Plan, Execution)>),
     /// There was no time left for it.
     Dropped,
@@ -96,8 +114,6 @@ pub enum Phase {
 pub struct Course {
     settings: Settings,
     usual: Usual,
-    /// What ends badly without us.
-    ailing: Vec<Ending>,
     findings: Vec<Finding>,
     /// What is to be tried: an index into the findings, most promising first.
     open: Vec<Finding>,
@@ -105,12 +121,18 @@ pub struct Course {
     tried: BTreeSet<(Vec<String>, Vec<String>)>,
     /// Failures and deadlocks that may happen again.
     repeats: Vec<(Finding, Assignment)>,
+    /// What was seen, and should be seen again by one of these.
+    seen: Vec<(Finding, Vec<Assignment>)>,
+    /// Which execution under control showed a race first.
+    shown_by: BTreeMap<(String, Option<String>, Vec<String>), Assignment>,
     /// Predictions, with the schedules that should make each happen.
     predicted: Vec<(Finding, Vec<Assignment>)>,
+    /// The same of guesses.
+    guessed: Vec<(Finding, Vec<Assignment>)>,
     /// How often failures had a chance to happen again.
     failures: BTreeMap<(String, Option<String>, Vec<String>), u32>,
-    earlier: Vec<Finding>,
-    schedules: Vec<PathBuf>,
+    earlier: Vec<Earlier>,
+    has_begun: bool,
     has_observed: bool,
     explored: u64,
     idle: u32,
@@ -120,19 +142,21 @@ pub struct Course {
 
 impl Course {
     /// Begins, knowing what `earlier` hunts have found in as many executions.
-    pub fn new(settings: Settings, earlier: Vec<Finding>, explored: u64) -> Self {
+    pub fn new(settings: Settings, earlier: Vec<Earlier>, explored: u64) -> Self {
         Self {
             settings,
             usual: Usual::default(),
-            ailing: Vec::new(),
             findings: Vec::new(),
             open: Vec::new(),
             tried: BTreeSet::new(),
             repeats: Vec::new(),
+            seen: Vec::new(),
+            shown_by: BTreeMap::new(),
             predicted: Vec::new(),
+            guessed: Vec::new(),
             failures: BTreeMap::new(),
             earlier,
-            schedules: Vec::new(),
+            has_begun: false,
             has_observed: false,
             explored,
             idle: 0,
@@ -143,6 +167,11 @@ impl Course {
 
     /// What comes next; nothing if the hunt is over.
     pub fn round(&mut self) -> Option<(Phase, Vec<Task>)> {
+        if !self.has_begun {
+            self.has_begun = true;
+            let alone = self.assignment("none", Plan::Free);
+            return Some((Phase::Observing, vec![Task::Usual(alone)]));
+        }
         if !self.has_observed {
             self.has_observed = true;
             return Some((Phase::Observing, self.observe()));
@@ -152,11 +181,22 @@ impl Course {
             .into_iter()
             .map(|(finding, assignment)| Task::Repeat(Box::new(finding), assignment))
             .collect();
+        let seen = std::mem::take(&mut self.seen);
+        tasks.extend(
+            seen.into_iter()
+                .map(|(finding, plans)| Task::Witness(Box::new(finding), plans)),
+        );
         let predicted = std::mem::take(&mut self.predicted);
         tasks.extend(
             predicted
                 .into_iter()
                 .map(|(finding, schedules)| Task::Follow(Box::new(finding), schedules)),
+        );
+        let guessed = std::mem::take(&mut self.guessed);
+        tasks.extend(
+            guessed
+                .into_iter()
+                .map(|(finding, schedules)| Task::Guess(Box::new(finding), schedules)),
         );
         let open = std::mem::take(&mut self.open);
         tasks.extend(open.into_iter().filter_map(|finding| self.suspect(finding)));
@@ -185,9 +225,26 @@ impl Course {
         }
     }
 
-    fn observe(&self) -> Vec<Task> {
+    /// Free executions; none if the program does not come to an end by itself, for
+    /// under control it may be seen why.
+    fn observe(&mut self) -> Vec<Task> {
+        let mut tasks = match self.usual.knows(Ending::Limit) {
+            true => self.explore(),
+            false => self.free(),
+        };
+        for Earlier { finding, .. } in &self.earlier {
+            let plan = finding.schedule.as_ref().and_then(|text| text.parse().ok());
+            if let Some(plan) = plan {
+                let again = self.assignment(witness::of(finding, &plan), plan);
+                tasks.push(Task::Repeat(Box::new(finding.clone()), again));
+            }
+        }
+        tasks
+    }
+
+    fn free(&self) -> Vec<Task> {
         let free = |detector: &str| self.assignment(detector, Plan::Free);
-        let mut tasks = vec![Task::Usual(free("none")); 3];
+        let mut tasks = vec![Task::Usual(free("none")); 2];
         for detector in ["fasttrack", "fasttrack", "acculock", "hybrid"] {
             tasks.push(Task::Explore(free(detector)));
         }
@@ -195,13 +252,6 @@ impl Course {
             record: Some(self.settings.trace.clone()),
             ..free("none")
         }));
-        for finding in &self.earlier {
-            let plan = finding.schedule.as_ref().and_then(|text| text.parse().ok());
-            if let Some(plan) = plan {
-                let again = self.assignment("none", plan);
-                tasks.push(Task::Repeat(Box::new(finding.clone()), again));
-            }
-        }
         tasks
     }
 
@@ -234,11 +284,13 @@ impl Course {
                 depth: 3,
                 length: None,
             };
-            let (detector, plan) = match number % 4 {
+            let (detector, plan) = match number % 6 {
                 0 => ("fasttrack", drfinder),
                 1 => ("fasttrack", Plan::Random { seed }),
                 2 => ("fasttrack", pct),
-                _ => ("hybrid", Plan::Random { seed }),
+                3 => ("fasttrack", Plan::Restless { seed }),
+                4 => ("hybrid", Plan::Random { seed }),
+                _ => ("hybrid", Plan::Restless { seed }),
             };
             // What DrFinder does depends on what it has learned by then.
             let schedule_out = match plan {
@@ -259,9 +311,6 @@ impl Course {
             (Task::Usual(assignment), Result::Executed(execution)) => {
                 self.runs += 1;
                 self.weigh(assignment, &execution);
-                if execution.ending != Ending::Code(0) && !self.ailing.contains(&execution.ending) {
-                    self.ailing.push(execution.ending);
-                }
                 self.usual.add(&execution);
             }
             (Task::Explore(assignment), Result::Executed(execution)) => {
@@ -271,7 +320,7 @@ impl Course {
             }
             (Task::Repeat(finding, assignment), Result::Executed(execution)) => {
                 self.runs += 1;
-                if self.happened_again(finding, &execution) {
+                if self.happened_again(finding, &assignment.schedule, &execution) {
                     let mut finding = (**finding).clone();
                     finding.status = Status::Confirmed;
                     finding.schedule = Some(assignment.schedule.to_string());
@@ -287,8 +336,31 @@ impl Course {
                 self.runs += runs;
                 self.settle_prediction((**finding).clone(), &happened);
             }
+            (Task::Guess(finding, _), Result::Followed(runs, happened)) => {
+                self.runs += runs;
+                self.settle_guess((**finding).clone(), &happened);
+            }
+            (Task::Witness(finding, _), Result::Followed(runs, happened)) => {
+                self.runs += runs;
+                self.settle_seen((**finding).clone(), &happened);
+            }
+            (Task::Repeat(finding, _), Result::Dropped) => self.remember(finding),
             _ => {}
         }
+    }
+
+    /// What was confirmed stays so if there was no time to try it again.
+    fn remember(&mut self, finding: &Finding) {
+        let is_it = |earlier: &&Earlier| earlier.finding.identity() == finding.identity();
+        let earlier = self.earlier.iter().find(is_it);
+        if earlier.is_some_and(|e| e.is_of_this_build && e.finding.status == Status::Confirmed) {
+            self.add(finding.clone());
+        }
+    }
+
+    /// The program has one thread only, so no order of threads is left to explore.
+    pub fn has_one_thread(&mut self) {
+        self.idle = self.settings.patience;
     }
 
     /// Notes what an execution took whose course the system decides.
@@ -313,8 +385,28 @@ impl Course {
         if finding.kind == Kind::Race && !self.mark_tried(&finding) {
             return;
         }
+        self.stamp(&mut finding);
+        let assignments = self.followed(schedules);
+        self.predicted.push((finding.clone(), assignments));
+        self.add(finding);
+    }
+
+    /// Takes a guess in, unless it is more than a guess already.
+    pub fn guess(&mut self, mut finding: Finding, schedules: &[PathBuf]) {
+        if self.known(&finding).is_some() {
+            return;
+        }
+        self.stamp(&mut finding);
+        let assignments = self.followed(schedules);
+        self.guessed.push((finding, assignments));
+    }
+
+    fn stamp(&self, finding: &mut Finding) {
         finding.first_run = self.runs;
-        self.schedules.extend_from_slice(schedules);
+        finding.trace = Some(self.settings.trace.display().to_string());
+    }
+
+    fn followed(&self, schedules: &[PathBuf]) -> Vec<Assignment> {
         let follow = |file: &PathBuf| {
             let file = file.display().to_string();
             let plan = Plan::Follow {
@@ -323,9 +415,78 @@ impl Course {
             };
             self.assignment("none", plan)
         };
-        let assignments = schedules.iter().map(follow).collect();
-        self.predicted.push((finding.clone(), assignments));
+        schedules.iter().map(follow).collect()
+    }
+
+    /// Nobody knows whether a region was meant to be atomic, unless it does harm that it
+    /// is not.
+    fn settle_guess(&mut self, mut finding: Finding, happened: &[(Plan, Execution)]) {
+        let harm = happened.iter().find_map(|(plan, execution)| {
+            let harm = self.usual.judge_closely(execution)?;
+            Some((plan, harm))
+        });
+        let Some((plan, harm)) = harm else {
+            return;
+        };
+        if self.is_explained(&harm) {
+            return;
+        }
+        finding.status = Status::Confirmed;
+        finding.schedule = Some(plan.to_string());
+        let harm = Harm {
+            run: self.runs,
+            schedule: finding.schedule.clone(),
+            ..harm
+        };
+        confirm::blame(std::slice::from_mut(&mut finding), vec![harm]);
+        finding.reasons.push(Explanation {
+            by: "guess".to_owned(),
+            because: "nobody says that the region is atomic; what comes of it says so".to_owned(),
+        });
         self.add(finding);
+        self.forget_explained();
+    }
+
+    /// How something that was seen may be seen again: as it was, or by chance.
+    fn see_again(&mut self, finding: Finding) {
+        let by_chance = (0..self.settings.attempts).map(|n| Plan::Random {
+            seed: self.settings.seed.wrapping_add(n),
+        });
+        let by_chance = by_chance.map(|plan| self.assignment(witness::PRECISE, plan));
+        let mut plans: Vec<Assignment> = by_chance.collect();
+        if let Some(shown) = self.shown_by.get(&finding.identity()) {
+            plans.insert(0, shown.clone());
+        }
+        self.seen.push((finding, plans));
+    }
+
+    /// What is seen each time, is confirmed; what is not, was seen.
+    fn settle_seen(&mut self, mut finding: Finding, happened: &[(Plan, Execution)]) {
+        let Some((plan, execution)) = happened.first() else {
+            return;
+        };
+        finding.status = Status::Confirmed;
+        finding.schedule = Some(plan.to_string());
+        finding.reasons.retain(|reason| reason.by != "racefuzzer");
+        finding.found_by.retain(|by| by != "racefuzzer");
+        finding.reasons.push(Explanation {
+            by: plan.name().to_owned(),
+            because: "an execution that can be repeated shows it each time".to_owned(),
+        });
+        finding.found_by.push(plan.name().to_owned());
+        let harm = self.usual.judge(execution).map(|harm| Harm {
+            run: self.runs,
+            schedule: Some(plan.to_string()),
+            ..harm
+        });
+        confirm::blame(
+            std::slice::from_mut(&mut finding),
+            harm.into_iter().collect(),
+        );
+        if let Some(known) = self.known(&finding) {
+            *known = finding;
+        }
+        self.forget_explained();
     }
 
     /// What could not be made to happen by its schedule goes to RaceFuzzer, if that can
@@ -363,7 +524,6 @@ impl Course {
     }
 
     fn look_at(&mut self, assignment: &Assignment, execution: Execution) {
-        self.schedules.extend(assignment.schedule_out.clone());
         let harm = match assignment.schedule {
             Plan::Free => None,
             _ => self.usual.judge(&execution),
@@ -373,6 +533,13 @@ impl Course {
             match finding.kind {
                 Kind::Race if self.mark_tried(&finding) => {
                     self.idle = 0;
+                    if assignment.schedule != Plan::Free && finding.status == Status::Observed {
+                        let shown = Assignment {
+                            detector: assignment.detector.clone(),
+                            ..again(assignment)
+                        };
+                        self.shown_by.insert(finding.identity(), shown);
+                    }
                     self.open.push(finding.clone());
                     self.add(finding);
                 }
@@ -387,6 +554,12 @@ impl Course {
                         self.repeats.push((finding, again(assignment)));
                     }
                 }
+                Kind::MutexMisuse | Kind::ThreadLeak | Kind::SignalUnsafe => {
+                    if self.add(finding.clone()) {
+                        self.idle = 0;
+                        self.see_again(finding);
+                    }
+                }
                 _ => _ = self.add(finding),
             }
         }
@@ -396,7 +569,10 @@ impl Course {
         if let Some(harm) = harm.filter(|harm| harm.kind != "deadlock")
             && !self.is_explained(&harm)
         {
-            let failure = failure(harm, assignment, self.runs);
+            let failure = Finding {
+                test: self.settings.test.clone(),
+                ..failure(harm, assignment, self.runs)
+            };
             let known = |other: &Finding| other.identity() == failure.identity();
             let chances = self.failures.entry(failure.identity()).or_default();
             if !self.findings.iter().any(known) && *chances < FAILURE_CHANCES {
@@ -409,7 +585,7 @@ impl Course {
 
     /// Whether something that was confirmed does that.
     fn is_explained(&self, harm: &Harm) -> bool {
-        let same = |other: &Harm| (&other.kind, &other.detail) == (&harm.kind, &harm.detail);
+        let same = |other: &Harm| is_same(other, harm);
         let harms = |finding: &Finding| {
             finding.kind != Kind::Failure && finding.harm.iter().chain(&finding.harms).any(same)
         };
@@ -427,15 +603,15 @@ impl Course {
         }
     }
 
-    fn happened_again(&self, finding: &Finding, execution: &Execution) -> bool {
+    fn happened_again(&self, finding: &Finding, plan: &Plan, execution: &Execution) -> bool {
         let harm = self.usual.judge(execution);
         match (&finding.kind, &finding.harm) {
             (Kind::Failure | Kind::Deadlock, Some(wanted)) => {
                 harm.is_some_and(|harm| harm.kind == wanted.kind)
             }
             _ => {
-                let is_it = |other: &Finding| other.identity() == finding.identity();
-                execution.findings.iter().any(is_it)
+                let scheduled = execution.scheduled.as_ref();
+                witness::saw(finding, plan, &execution.findings, scheduled)
             }
         }
     }
@@ -458,6 +634,9 @@ impl Course {
                     _ => Status::Unreproduced,
                 };
                 finding.first_run = known.first_run;
+            }
+            if finding.status == Status::Observed {
+                self.see_again(finding.clone());
             }
             _ = self.add(finding);
             return;
@@ -482,8 +661,7 @@ impl Course {
         let harmless = |finding: &Finding| {
             finding.kind != Kind::Failure
                 || !finding.harm.as_ref().is_some_and(|harm| {
-                    let same =
-                        |other: &&Harm| (&other.kind, &other.detail) == (&harm.kind, &harm.detail);
+                    let same = |other: &&Harm| is_same(other, harm);
                     explained.iter().filter(same).count() > 1
                 })
         };
@@ -502,10 +680,11 @@ impl Course {
     }
 
     /// Adds a finding; false if it was known, and has perhaps become more certain.
-    fn add(&mut self, finding: Finding) -> bool {
+    fn add(&mut self, mut finding: Finding) -> bool {
+        finding.test.clone_from(&self.settings.test);
         let known = |other: &&mut Finding| other.identity() == finding.identity();
         match self.findings.iter_mut().find(known) {
-            Some(known) if says_more(&finding, known) => {
+            Some(known) if findings::says_more(&finding, known) => {
                 let first_run = known.first_run;
                 let old = std::mem::replace(known, finding);
                 findings::join(known, old);
@@ -527,10 +706,7 @@ impl Course {
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = self.findings.clone();
         findings.retain(|finding| !has_happened(finding, &self.findings));
-        findings.sort_by_key(|finding| {
-            let harm = finding.harm.as_ref().map_or(usize::MAX, harm::rank);
-            (harm, std::cmp::Reverse(finding.status), finding.first_run)
-        });
+        findings::sort(&mut findings);
         findings::number(&mut findings);
         findings
     }
@@ -542,7 +718,11 @@ impl Course {
 
     /// How many suspects are not settled.
     pub fn open(&self) -> usize {
-        self.open.len() + self.repeats.len()
+        self.open.len()
+            + self.repeats.len()
+            + self.seen.len()
+            + self.predicted.len()
+            + self.guessed.len()
     }
 
     /// How many exploring executions there were, in earlier hunts as well.
@@ -550,19 +730,19 @@ impl Course {
         self.explored
     }
 
-    /// The schedules that were written.
-    pub fn schedules(&self) -> &[PathBuf] {
-        &self.schedules
+    /// Where the recording is that is predicted from.
+    pub fn trace(&self) -> &Path {
+        &self.settings.trace
+    }
+
+    /// The test that the program runs, if it is one of several.
+    pub fn test(&self) -> Option<&Test> {
+        self.settings.test.as_ref()
     }
 
     /// What executions took whose course the system decides.
     pub fn costs(&self) -> &[Cost] {
         &self.costs
-    }
-
-    /// How the program ends badly by itself.
-    pub fn ailing(&self) -> &[Ending] {
-        &self.ailing
     }
 
     /// What the program does by itself.
@@ -571,15 +751,14 @@ impl Course {
     }
 }
 
+/// Whether the same has come of two executions.
+fn is_same(one: &Harm, other: &Harm) -> bool {
+    let what = |harm: &Harm| (harm.kind.clone(), harm::lasting(&harm.detail).to_owned());
+    what(one) == what(other)
+}
+
 /// What fails in some executions of a schedule only is not worth more.
 const FAILURE_CHANCES: u32 = 3;
-
-/// Whether a finding is more certain or worse than what is known of it.
-fn says_more(finding: &Finding, known: &Finding) -> bool {
-    let certainty = finding.status.cmp(&known.status);
-    let worse = finding.harm.is_some() && known.harm.is_none();
-    certainty.is_gt() || certainty.is_eq() && worse
-}
 
 /// Whether a deadlock that could be is among those that were made to happen.
 fn has_happened(finding: &Finding, findings: &[Finding]) -> bool {
@@ -621,7 +800,7 @@ fn failure(harm: Harm, assignment: &Assignment, run: u64) -> Finding {
         status: Status::Observed,
         location: Location {
             what: "program".to_owned(),
-            name: harm.detail.clone(),
+            name: harm::lasting(&harm.detail).to_owned(),
             ..Location::default()
         },
         locations: 1,

@@ -1,5 +1,6 @@
 //! Doing what the course of a hunt asks for.
 
+use racehound_report::finding::Finding;
 use racehound_report::journal::CONFIRMED;
 
 use super::{Result, Task};
@@ -32,6 +33,31 @@ fn follow(
     Ok(Result::Followed(runs, happened))
 }
 
+/// Executes plan after plan until one shows the finding, and does so again.
+fn witness(
+    program: &mut dyn Executor,
+    finding: &Finding,
+    assignments: &[Assignment],
+) -> std::result::Result<Result, Error> {
+    let is_it = |other: &Finding| other.identity() == finding.identity();
+    let mut runs = 0;
+    for assignment in assignments {
+        let mut shows = || -> std::result::Result<Option<_>, Error> {
+            runs += 1;
+            let execution = program.execute(assignment)?;
+            let shown = execution.findings.iter().any(is_it);
+            Ok(shown.then_some(execution))
+        };
+        if shows()?.is_some()
+            && let Some(execution) = shows()?
+        {
+            let happened = vec![(assignment.schedule.clone(), execution)];
+            return Ok(Result::Followed(runs, happened));
+        }
+    }
+    Ok(Result::Followed(runs, Vec::new()))
+}
+
 /// Does a task.
 pub fn perform(program: &mut dyn Executor, task: &Task) -> std::result::Result<Result, Error> {
     let result = match task {
@@ -43,7 +69,8 @@ pub fn perform(program: &mut dyn Executor, task: &Task) -> std::result::Result<R
         Task::Confirm(suspect) => {
             confirm::confirm(program, suspect, &mut |_| {}).map(Result::Tried)
         }
-        Task::Follow(_, assignments) => follow(program, assignments),
+        Task::Witness(finding, assignments) => witness(program, finding, assignments),
+        Task::Follow(_, assignments) | Task::Guess(_, assignments) => follow(program, assignments),
     };
     match result {
         Err(Error::Stopped) => Ok(Result::Dropped),

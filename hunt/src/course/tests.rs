@@ -15,6 +15,7 @@ fn settings() -> Settings {
         relations: "relations".into(),
         schedules: "schedules".into(),
         trace: "trace".into(),
+        test: None,
     }
 }
 
@@ -76,12 +77,46 @@ fn hunted(mut act: impl FnMut(&Task) -> Result) -> (Course, Vec<Phase>) {
     (course, phases)
 }
 
+/// The rounds in which the program is observed.
+fn observe(course: &mut Course, mut act: impl FnMut(&Task) -> Result) {
+    for _ in 0..2 {
+        let (phase, tasks) = course.round().unwrap();
+        assert_eq!(phase, Phase::Observing);
+        for task in &tasks {
+            let result = act(task);
+            course.learn(task, result);
+        }
+    }
+}
+
+#[test]
+fn what_does_not_end_by_itself_is_looked_at_under_control() {
+    let mut free = 0;
+    hunted(|task| match task {
+        Task::Usual(_) => {
+            free += 1;
+            executed(Ending::Limit, Vec::new())
+        }
+        Task::Explore(assignment) => {
+            assert_ne!(assignment.schedule, Plan::Free);
+            executed(Ending::Limit, Vec::new())
+        }
+        _ => well(),
+    });
+    assert_eq!(free, 1);
+}
+
 #[test]
 fn a_hunt_ends_when_nothing_turns_up() {
     let (course, phases) = hunted(|_| well());
     assert_eq!(
         phases,
-        [Phase::Observing, Phase::Exploring, Phase::Exploring]
+        [
+            Phase::Observing,
+            Phase::Observing,
+            Phase::Exploring,
+            Phase::Exploring
+        ]
     );
     assert!(course.findings().is_empty());
     assert_eq!(course.runs(), 3 + 5 + 2 * 4);
@@ -106,7 +141,7 @@ fn each_suspect_is_tried_once_and_what_is_new_keeps_the_hunt_going() {
     assert_eq!(statuses, [Status::Confirmed; 2]);
     use Phase::{Confirming, Exploring, Observing};
     let expected = [
-        Observing, Confirming, Exploring, Confirming, Exploring, Exploring,
+        Observing, Observing, Confirming, Exploring, Confirming, Exploring, Exploring,
     ];
     assert_eq!(phases, expected);
 }
@@ -131,10 +166,50 @@ fn what_was_seen_stays_seen_though_it_does_not_meet() {
             unvisited: Vec::new(),
             varies: false,
         }),
+        Task::Witness(finding, _) => {
+            assert_eq!(finding.status, Status::Observed);
+            Result::Followed(5, Vec::new())
+        }
         _ => well(),
     });
     let statuses: Vec<_> = course.findings().iter().map(|f| f.status).collect();
     assert_eq!(statuses, [Status::Observed, Status::Unreproduced]);
+}
+
+#[test]
+fn what_cannot_meet_is_confirmed_if_a_detector_sees_it_each_time() {
+    let plan = Plan::Random { seed: 3 };
+    let mut tried = Vec::new();
+    let (course, _) = hunted(|task| match task {
+        Task::Explore(assignment) => match &assignment.schedule {
+            Plan::Free => well(),
+            _ => executed(Ending::Code(0), vec![race([1, 2], Status::Observed)]),
+        },
+        Task::Confirm(suspect) => Result::Tried(Outcome {
+            findings: vec![suspect.finding.clone().unwrap()],
+            seed: None,
+            runs: 8,
+            unvisited: Vec::new(),
+            varies: false,
+        }),
+        Task::Witness(_, assignments) => {
+            tried.extend(assignments.iter().map(|a| a.schedule.name()));
+            assert!(assignments.iter().all(|a| a.detector == witness::PRECISE));
+            let Result::Executed(crash) = executed(Ending::Signal(11), Vec::new()) else {
+                unreachable!();
+            };
+            Result::Followed(2, vec![(plan.clone(), *crash)])
+        }
+        _ => well(),
+    });
+    // First as it was seen, then by chance.
+    assert_eq!(tried[..2], ["replay", "random"]);
+    let [finding] = &course.findings()[..] else {
+        panic!("{:?}", course.findings());
+    };
+    assert_eq!(finding.status, Status::Confirmed);
+    assert_eq!(finding.schedule, Some(plan.to_string()));
+    assert_eq!(finding.harm.as_ref().unwrap().detail, "SIGSEGV");
 }
 
 #[test]
@@ -190,10 +265,7 @@ fn a_failure_that_a_race_explains_is_not_told_twice() {
 fn a_prediction_is_followed_and_goes_to_racefuzzer_if_that_fails() {
     for happens in [true, false] {
         let mut course = Course::new(settings(), Vec::new(), 0);
-        let (_, tasks) = course.round().unwrap();
-        for task in &tasks {
-            course.learn(task, well());
-        }
+        observe(&mut course, |_| well());
         let lost_update = Finding {
             kind: Kind::Atomicity,
             ..race([1, 1], Status::Predicted)
@@ -239,18 +311,33 @@ fn what_was_found_before_is_tried_again() {
         }),
         ..race([1, 2], Status::Confirmed)
     };
-    for (found, status) in [(true, Some(Status::Confirmed)), (false, None)] {
-        let mut course = Course::new(settings(), vec![earlier.clone()], 0);
-        let (_, tasks) = course.round().unwrap();
-        for task in &tasks {
-            let result = match task {
-                Task::Repeat(finding, _) if found => {
-                    executed(Ending::Code(0), vec![(**finding).clone()])
-                }
-                _ => well(),
-            };
-            course.learn(task, result);
-        }
+    for (result, is_of_this_build, status) in [
+        (Some(true), false, Some(Status::Confirmed)),
+        (Some(false), true, None),
+        (None, true, Some(Status::Confirmed)),
+        (None, false, None),
+    ] {
+        let finding = earlier.clone();
+        let earlier = Earlier {
+            finding,
+            is_of_this_build,
+        };
+        let mut course = Course::new(settings(), vec![earlier], 0);
+        observe(&mut course, |task| match (task, result) {
+            (Task::Repeat(finding, _), Some(true)) => {
+                executed(Ending::Code(0), vec![(**finding).clone()])
+            }
+            (Task::Repeat(..), None) => Result::Dropped,
+            _ => well(),
+        });
         assert_eq!(course.findings().first().map(|f| f.status), status);
     }
+}
+
+#[test]
+fn where_there_is_one_thread_nothing_is_explored() {
+    let mut course = Course::new(settings(), Vec::new(), 0);
+    observe(&mut course, |_| well());
+    course.has_one_thread();
+    assert!(course.round().is_none());
 }
