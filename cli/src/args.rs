@@ -358,13 +358,18 @@ pub(crate) struct Around {
     pub(crate) ready: Option<String>,
 }
 
-/// Show the last hunt again
+/// Show the last hunt again, or an earlier report
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   racehound report
   racehound report --format html=hunt.html
+  racehound report findings.json --format sarif=findings.sarif
   racehound report --format sarif --baseline last-week.json")]
 pub(crate) struct ShowReport {
+    /// An earlier report (--json) to show instead
+    #[arg(value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) output: Outputs,
 

@@ -1,6 +1,6 @@
 //! In which forms findings are wanted, and where they go.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -103,6 +103,23 @@ impl Outputs {
                     .to_owned(),
             )),
         }
+    }
+
+    /// Whether it makes sense and the files can be written, as far as that is to be seen
+    /// before.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.here()?;
+        for file in self.wishes().filter_map(|wish| wish.file) {
+            let directory = std::path::absolute(&file).map_err(Error::file(&file))?;
+            let directory = directory.parent().unwrap_or(Path::new("/"));
+            if file.is_dir() {
+                return Err(Error::file(&file)(io::ErrorKind::IsADirectory.into()));
+            }
+            if !directory.is_dir() {
+                return Err(Error::file(&file)(io::ErrorKind::NotFound.into()));
+            }
+        }
+        Ok(())
     }
 
     /// Whether something is to be written to a file.

@@ -18,10 +18,15 @@ use tempfile::NamedTempFile;
 pub(crate) struct Retelling {
     /// By finding and schedule; nothing where the recorded execution did not show it.
     known: BTreeMap<Key, Option<Interleaving>>,
+    /// Time that was spent on it.
+    spent: Duration,
 }
 
 type Key = ((String, Option<String>, Vec<String>), Option<String>);
 
+/// Time that it may take in any case, and one part in so many of the hunt.
+const START: Duration = Duration::from_secs(1);
+const SHARE: u32 = 10;
 /// Time for it when the budget is spent.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long one execution may take.
@@ -32,26 +37,28 @@ const LARGEST: u64 = 64 << 20;
 const MOST: usize = 60;
 
 impl Retelling {
-    /// What earlier hunts know.
-    pub(crate) fn of(earlier: &[Finding]) -> Self {
-        let known = earlier.iter().filter_map(|finding| {
-            let interleaving = finding.interleaving.clone()?;
-            Some((key(finding), Some(interleaving)))
-        });
-        Self {
-            known: known.collect(),
-        }
-    }
-
     /// The budget is spent: what is confirmed by now has a little time beyond.
     pub(crate) fn end(&mut self, findings: &[Finding], program: &Program, jobs: usize) {
         let mut program = program.clone();
         program.stop.at = Some(Instant::now() + GRACE);
-        self.go_on(findings, &program, jobs);
+        self.retell_all(findings, &program, jobs);
     }
 
-    /// Makes what is newly confirmed happen again.
-    pub(crate) fn go_on(&mut self, findings: &[Finding], program: &Program, jobs: usize) {
+    /// Makes what is newly confirmed happen again, unless that has taken more than its
+    /// share of the time since the hunt began.
+    pub(crate) fn go_on(
+        &mut self,
+        findings: &[Finding],
+        program: &Program,
+        jobs: usize,
+        begun: Instant,
+    ) {
+        if self.spent <= START + begun.elapsed() / SHARE {
+            self.retell_all(findings, program, jobs);
+        }
+    }
+
+    fn retell_all(&mut self, findings: &[Finding], program: &Program, jobs: usize) {
         let is_new = |finding: &&Finding| {
             finding.status == Status::Confirmed
                 && finding.schedule.is_some()
@@ -59,6 +66,7 @@ impl Retelling {
         };
         let room = MOST.saturating_sub(self.known.len());
         let new: Vec<&Finding> = findings.iter().filter(is_new).take(room).collect();
+        let before = Instant::now();
         let stop = program.stop.clone();
         let tool = |job: usize| Program {
             job,
@@ -72,13 +80,16 @@ impl Retelling {
                 known.insert(key(finding), interleaving);
             }
         });
+        self.spent += before.elapsed();
     }
 
     /// Adds the steps to findings.
     pub(crate) fn add_to(&self, findings: &mut [Finding]) {
         for finding in findings {
-            if let Some(interleaving) = self.known.get(&key(finding)) {
-                finding.interleaving.clone_from(interleaving);
+            // What an earlier hunt has told may have been of another build.
+            finding.interleaving = None;
+            if let Some(Some(interleaving)) = self.known.get(&key(finding)) {
+                interleaving::add(finding, interleaving.clone());
             }
         }
     }

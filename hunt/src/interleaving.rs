@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use racehound_report::finding::{Finding, Interleaving, Kind, Step};
+use racehound_report::finding::{Access, Finding, Interleaving, Kind, Step};
 use racehound_trace::event::Access as Memory;
 use racehound_trace::{Event, Op, Space, SyncId, Tables, ThreadId, Trace};
 
@@ -95,6 +95,53 @@ pub fn of(trace: &Trace, finding: &Finding, naming: Naming<'_>) -> Option<Interl
     })
 }
 
+/// Adds the steps to a finding. Its accesses come in their order then; memory of which
+/// only the address was known is called as the steps call it, and locks as the finding
+/// does.
+pub fn add(finding: &mut Finding, mut interleaving: Interleaving) {
+    let numbered = interleaving.steps.iter().filter_map(|step| {
+        let access = finding.accesses.get(step.access?.checked_sub(1)?)?;
+        match (&step.locks[..], &access.locks[..]) {
+            ([number], [name]) if number != name => Some((number.clone(), name.clone())),
+            _ => None,
+        }
+    });
+    let names: BTreeMap<String, String> = numbered.collect();
+    for step in &mut interleaving.steps {
+        for name in step.locks.iter_mut().chain([&mut step.object]) {
+            if let Some(better) = names.get(name) {
+                name.clone_from(better);
+            }
+        }
+    }
+    let marked = || {
+        interleaving
+            .steps
+            .iter()
+            .filter(|step| step.access.is_some())
+    };
+    if finding.location.what == "address" {
+        let mut names: Vec<&str> = marked().map(|step| step.object.as_str()).collect();
+        names.dedup();
+        if !names.is_empty() && !names.contains(&"") {
+            finding.location.name = names.join(", ");
+            finding.location.what = "global".to_owned();
+        }
+    }
+    let order: Vec<usize> = marked().filter_map(|step| step.access).collect();
+    if finding.kind == Kind::Race && order == [2, 1] {
+        finding.accesses.reverse();
+        for access in interleaving
+            .steps
+            .iter_mut()
+            .filter_map(|s| s.access.as_mut())
+        {
+            *access = 3 - *access;
+        }
+    }
+    finding.interleaving = Some(interleaving);
+}
+
 /// What threads wait for in the end, and for ever.
 fn waits(finding: &Finding) -> impl Iterator<Item = Step> + '_ {
     (1..).zip(&finding.accesses).map(|(number, access)| Step {
@@ -145,7 +192,7 @@ fn shared(trace: &Trace) -> BTreeMap<u64, Sharing> {
 }
 
 /// Whether an event is an access of the finding, by place and sort.
-fn fits(trace: &Trace, event: &Event, access: &racehound_report::finding::Access) -> bool {
+fn fits(trace: &Trace, event: &Event, access: &Access) -> bool {
     let Some(memory) = event.op.access() else {
         return false;
     };
@@ -183,10 +230,14 @@ fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
         let so_far = synchronised.last().copied().unwrap_or(0);
         synchronised.push(so_far + usize::from(event.op.synchronises()));
     }
-    let distance = |[a, b]: [usize; 2]| {
-        let (first, second) = (a.min(b), a.max(b));
+    let distance = |found: [usize; 2]| {
+        let (first, second) = (found[0].min(found[1]), found[0].max(found[1]));
         let between = synchronised[second] - synchronised[first];
-        (between, second - first)
+        let is_other = |(at, access): &(usize, &Access)| {
+            trace.tables.thread_name(trace.events[*at].thread) != access.thread
+        };
+        let strangers = found.into_iter().zip(&finding.accesses).filter(is_other);
+        (between, strangers.count(), second - first)
     };
     // By location, access and thread: the last event that fits.
     let mut last: BTreeMap<(u64, usize, ThreadId), usize> = BTreeMap::new();
@@ -348,7 +399,7 @@ impl Teller<'_> {
 
 #[cfg(test)]
 mod tests {
-    use racehound_report::finding::{Access, Location};
+    use racehound_report::finding::Location;
     use racehound_trace::rapid;
 
     use super::*;
@@ -419,6 +470,38 @@ mod tests {
             ..finding
         };
         assert_eq!(of(&trace, &elsewhere, &unnamed), None);
+    }
+
+    #[test]
+    fn accesses_come_in_the_order_of_the_steps() {
+        let mut finding = Finding {
+            location: Location {
+                what: "address".into(),
+                name: "0x5510".into(),
+                ..Location::default()
+            },
+            accesses: vec![
+                access("read", "0.2", "b"),
+                Access {
+                    locks: vec!["bank->gate".into()],
+                    ..access("write", "0.1", "a")
+                },
+            ],
+            ..Finding::default()
+        };
+        let step = |number, locks: &[&str]| Step {
+            object: "balance".into(),
+            access: Some(number),
+            locks: locks.iter().map(|lock| (*lock).to_owned()).collect(),
+            ..Step::default()
+        };
+        let steps = vec![step(2, &["M3"]), step(1, &[])];
+        add(&mut finding, Interleaving { skipped: 0, steps });
+        assert_eq!(finding.accesses[0].site, "a");
+        assert_eq!(finding.location.name, "balance");
+        let steps = finding.interleaving.unwrap().steps;
+        assert_eq!([steps[0].access, steps[1].access], [Some(1), Some(2)]);
+        assert_eq!(steps[0].locks, ["bank->gate"]);
     }
 
     #[test]

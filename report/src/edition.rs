@@ -69,6 +69,15 @@ pub fn fails(finding: &Finding, level: Option<Status>) -> bool {
         && finding.baseline != Some(Novelty::Unchanged)
 }
 
+/// A position in what a program said, as in `bank: bank.c:36: main: Assertion …`.
+pub fn said(text: &str) -> Option<(&str, u32)> {
+    text.split_whitespace().find_map(|word| {
+        let mut parts = word.split(':');
+        let (file, line) = (parts.next()?, parts.next()?.parse().ok()?);
+        (file.contains('.') && line > 0).then_some((file, line))
+    })
+}
+
 /// A path without `.` and `..`, as far as its text goes.
 fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
@@ -89,6 +98,13 @@ fn plain(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_program_says_has_a_position() {
+        let assertion = "bank: src/bank.c:36: main: Assertion `x' failed.";
+        assert_eq!(said(assertion), Some(("src/bank.c", 36)));
+        assert_eq!(said("SIGSEGV at 12:30"), None);
+    }
 
     #[test]
     fn files_are_seen_from_the_project() {

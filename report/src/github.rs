@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::edition::Edition;
+use crate::edition::{Edition, said};
 use crate::finding::{Finding, Status};
 use crate::text;
 
@@ -41,7 +41,14 @@ fn place(edition: &Edition<'_>, finding: &Finding) -> Vec<(&'static str, String)
         let place = [("file", edition.name(file)), ("line", line.to_string())];
         Some(place.into_iter().chain(column).collect())
     });
-    known.unwrap_or_default()
+    let of_words = || {
+        let (file, line) = said(&finding.location.name)?;
+        Some(vec![
+            ("file", edition.name(file)),
+            ("line", line.to_string()),
+        ])
+    };
+    known.or_else(of_words).unwrap_or_default()
 }
 
 fn message(edition: &Edition<'_>, finding: &Finding) -> String {

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::edition::{Edition, Place};
+use crate::edition::{Edition, Place, said};
 use crate::finding::{Access, Finding, Frame, Novelty, Status, Step};
 use crate::rules::Rule;
 use crate::{fingerprint, text};
@@ -242,15 +242,6 @@ fn primary(edition: &Edition<'_>, finding: &Finding) -> Value {
         location["logicalLocations"] = json!([{ "name": function, "kind": "function" }]);
     }
     location
-}
-
-/// A position in what a program said, as in `bank: bank.c:36: main: Assertion …`.
-fn said(text: &str) -> Option<(&str, u32)> {
-    text.split_whitespace().find_map(|word| {
-        let mut parts = word.split(':');
-        let (file, line) = (parts.next()?, parts.next()?.parse().ok()?);
-        (file.contains('.') && line > 0).then_some((file, line))
-    })
 }
 
 fn related(edition: &Edition<'_>, id: usize, access: &Access) -> Option<Value> {

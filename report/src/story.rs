@@ -59,8 +59,11 @@ pub fn finding(finding: &Finding) -> String {
     }
     out.push('\n');
     for (by, because) in text::folded(finding) {
-        let because = text::printable(because);
-        let _ = writeln!(out, "    {FAINT}why: {because} ({by}){FAINT:#}");
+        let because = text::printable(&format!("why: {because} ({by})"));
+        for (i, line) in text::wrapped(&because, WIDTH - 5).iter().enumerate() {
+            let indent = if i == 0 { "" } else { "     " };
+            let _ = writeln!(out, "    {FAINT}{indent}{line}{FAINT:#}");
+        }
     }
     let without_reason = finding.found_by.iter();
     let without_reason: Vec<&str> = without_reason
@@ -90,17 +93,21 @@ pub fn line(finding: &Finding) -> String {
     format!("    {what} at {} ({by})\n", text::printable(&places))
 }
 
+/// Characters in a line, without the margin.
+const WIDTH: usize = 76;
 /// Callers that are shown of each access.
 const CALLERS: usize = 3;
 
 /// An access. Where there are many of them, the line itself must do.
 fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) {
-    let _ = writeln!(out, "    ({number}) {}", text::deed(access));
+    let deed = format!("({number}) {}", text::deed(access));
+    let _ = writeln!(out, "    {}", text::fitting(&deed, WIDTH));
     let place = match &access.function {
         Some(function) => format!("{} in {function}", access.site),
         None => access.site.clone(),
     };
-    let _ = writeln!(out, "    at {}", text::printable(&place));
+    let place = text::printable(&format!("at {place}"));
+    let _ = writeln!(out, "    {}", text::fitting(&place, WIDTH));
     let more = u32::from(!is_one_of_many);
     if let (Some(source), Some(line)) = (&access.source, access.line) {
         for number in line.saturating_sub(more)..=line.saturating_add(more) {
@@ -119,11 +126,9 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
     let callers = text::callers(access);
     let shown = if is_one_of_many { 1 } else { CALLERS };
     for frame in callers.iter().take(shown) {
-        let _ = writeln!(
-            out,
-            "      {FAINT}called from {}{FAINT:#}",
-            text::caller(frame)
-        );
+        let caller = format!("  called from {}", text::caller(frame));
+        let caller = text::fitting(&caller, WIDTH);
+        let _ = writeln!(out, "    {FAINT}{caller}{FAINT:#}");
     }
     if let Some(more @ 1..) = callers.len().checked_sub(shown)
         && !is_one_of_many

@@ -194,6 +194,42 @@ pub(crate) fn printable(name: &str) -> String {
     name.chars().map(shown).collect()
 }
 
+/// A line that fits: where it does not, files lose their directories, and then it is cut.
+pub(crate) fn fitting(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let line = without_directories(line);
+    match line.chars().count() <= width {
+        true => line,
+        false => line.chars().take(width - 1).chain(['…']).collect(),
+    }
+}
+
+/// A text in which files have no directories.
+pub(crate) fn without_directories(text: &str) -> String {
+    let words = text.split(' ').map(|word| match word.rsplit_once('/') {
+        Some((_, base)) if !base.is_empty() => base,
+        _ => word,
+    });
+    words.collect::<Vec<&str>>().join(" ")
+}
+
+/// A text in lines of at most that many characters, as far as its words allow.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Reasons, each with all who gave it.
 pub fn folded(finding: &Finding) -> Vec<(String, &str)> {
     let mut folded: Vec<(String, &str)> = Vec::new();

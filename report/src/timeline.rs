@@ -12,8 +12,8 @@ use crate::text::{self, FAINT, HARM, HEADING};
 const WIDTH: usize = 76;
 /// Steps that are shown before a marked one.
 const LEAD: usize = 3;
-/// More threads than that do not fit next to each other.
-const COLUMNS: usize = 3;
+/// More threads than that do not fit next to each other: their steps are a list.
+const COLUMNS: usize = 4;
 
 /// The interleaving, indented, with so many steps at most; nothing if there is nothing to
 /// see.
@@ -24,14 +24,18 @@ pub fn render(interleaving: &Interleaving, rows: usize) -> String {
     if threads.is_empty() {
         return String::new();
     }
-    let width = WIDTH / threads.len();
-    let mut out = String::from("    ");
-    let names = threads.iter().map(|thread| match *thread {
-        "0" => "main thread 0".to_owned(),
-        other => text::printable(&format!("thread {other}")),
-    });
-    let names: String = names.map(|name| padded(&name, width)).collect();
-    let _ = writeln!(out, "{HEADING}{}{HEADING:#}", names.trim_end());
+    let is_list = threads.len() > COLUMNS;
+    let width = if is_list {
+        WIDTH
+    } else {
+        WIDTH / threads.len()
+    };
+    let mut out = String::new();
+    if !is_list {
+        let names = threads.iter().map(|thread| padded(&name(thread), width));
+        let names: String = names.collect();
+        let _ = writeln!(out, "    {HEADING}{}{HEADING:#}", names.trim_end());
+    }
     let mut before = None;
     for at in shown {
         let skipped = before.map_or(at as u64 + interleaving.skipped, |before| {
@@ -43,26 +47,35 @@ pub fn render(interleaving: &Interleaving, rows: usize) -> String {
         before = Some(at);
         let step = &steps[at];
         let column = threads.iter().position(|thread| *thread == step.thread);
-        let column = column.unwrap_or(0);
+        let column = column.filter(|_| !is_list).unwrap_or(0);
         out.push_str("    ");
         out.push_str(&" ".repeat(column * width));
-        cell(&mut out, step, width);
+        cell(&mut out, step, width, is_list);
         out.push('\n');
     }
     out
 }
 
+fn name(thread: &str) -> String {
+    match thread {
+        "0" => "main thread 0".to_owned(),
+        other => text::printable(&format!("thread {other}")),
+    }
+}
+
 /// A step, with the line on the right.
-fn cell(out: &mut String, step: &Step, width: usize) {
+fn cell(out: &mut String, step: &Step, width: usize, is_listed: bool) {
     let line = step.line.map(|line| format!(":{line}")).unwrap_or_default();
     let mark = step.access.map(|number| format!("({number}) "));
-    let mut what = format!("{}{}", mark.unwrap_or_default(), text::step(step));
-    // What has no name is known by its line.
-    if let (true, Some(text)) = (step.object.is_empty(), &step.text) {
+    let who = is_listed.then(|| format!("{} ", name(&step.thread)));
+    let mut what = who.unwrap_or_default() + &mark.unwrap_or_default() + &text::step(step);
+    // Memory that has no name is known by its line.
+    let is_access = ["read", "write"].contains(&step.op.as_str());
+    if let (true, Some(text)) = (is_access && step.object.is_empty(), &step.text) {
         let _ = write!(what, ": {}", text::printable(text));
     }
     let room = width.saturating_sub(line.len() + 3);
-    let what = padded(&what, room);
+    let what = padded(&text::without_directories(&what), room);
     let what = match line.is_empty() {
         true => what.trim_end(),
         false => &what,
@@ -125,16 +138,12 @@ fn chosen(steps: &[Step], rows: usize) -> Vec<usize> {
     shown
 }
 
-/// The threads of these steps, in the order of their creation; none if they are too many.
+/// The threads of these steps, in the order of their creation.
 fn threads<'a>(shown: &[usize], steps: &'a [Step]) -> Vec<&'a str> {
     let mut threads: Vec<&str> = shown.iter().map(|&i| steps[i].thread.as_str()).collect();
     threads.sort_unstable_by_key(|path| ordinals(path));
     threads.dedup();
-    match threads.len() {
-        0 => Vec::new(),
-        n if n <= COLUMNS => threads,
-        _ => Vec::new(),
-    }
+    threads
 }
 
 fn ordinals(path: &str) -> Vec<u32> {
@@ -196,6 +205,21 @@ mod tests {
         let shown = text::plain(&render(&Interleaving { skipped: 0, steps }, 12));
         assert_eq!(shown.lines().count(), 12 + 2);
         assert!(shown.contains(":40") && shown.contains('⋮') && !shown.contains(":20"));
+    }
+
+    #[test]
+    fn many_threads_are_a_list() {
+        let threads = ["0.1", "0.2", "0.3", "0.4", "0.10"];
+        let steps = threads.map(|thread| step(thread, "write", "/src/x.c:3", 1, Some(1)));
+        let shown = text::plain(&render(
+            &Interleaving {
+                skipped: 0,
+                steps: steps.to_vec(),
+            },
+            12,
+        ));
+        assert!(shown.contains("thread 0.10 (1) writes x.c:3"), "{shown}");
+        assert_eq!(shown.lines().count(), 5);
     }
 
     #[test]

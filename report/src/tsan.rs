@@ -1,5 +1,6 @@
 //! ThreadSanitizer's layout, for whatever reads that. What a finding does not have is as
-//! ThreadSanitizer writes what it does not know: addresses and process ids are 0.
+//! ThreadSanitizer writes what it does not know: addresses and process ids are 0. Where a
+//! lock was made is not known either; its name stands there.
 
 use std::fmt::{self, Write};
 
@@ -100,12 +101,9 @@ fn warning(out: &mut String, edition: &Edition<'_>, finding: &Finding) -> fmt::R
     }
     location(out, edition, finding, &numbers)?;
     for lock in &numbers.locks {
-        writeln!(
-            out,
-            "  Mutex {} ({:#014x}) is {lock}\n",
-            numbers.lock(lock),
-            0
-        )?;
+        let number = numbers.lock(lock);
+        writeln!(out, "  Mutex {number} ({:#014x}) created at:", 0)?;
+        writeln!(out, "    #0 {lock} <null>\n")?;
     }
     for thread in &finding.threads {
         let number = numbers.thread(&thread.thread);

@@ -281,7 +281,8 @@ fn tsan_s_readers_find_their_way() {
 
       Location is global 'balance' of size 4 at 0x000000000000
 
-      Mutex M0 (0x000000000000) is accounts
+      Mutex M0 (0x000000000000) created at:
+        #0 accounts <null>
 
       Thread T1 'teller' (tid=0, running) created by main thread at:
         #0 main <null>

@@ -59,7 +59,15 @@ impl Module {
 
     /// The functions active at the address, innermost first.
     pub(crate) fn frames(&self, address: u64) -> Vec<Frame> {
-        self.with_dependent(|_, parsed| parsed.frames(address))
+        self.with_dependent(|_, parsed| parsed.frames(address, parsed.dwarf()))
+    }
+
+    /// The same, as far as the module itself knows.
+    pub(crate) fn frames_at_hand(&self, address: u64) -> Vec<Frame> {
+        self.with_dependent(|_, parsed| {
+            let own = elf::has_dwarf(&parsed.file);
+            parsed.frames(address, own.then(|| parsed.dwarf()).flatten())
+        })
     }
 
     /// The function that holds the address, by its symbol.
@@ -90,9 +98,9 @@ impl Module {
 }
 
 impl<'a> Parsed<'a> {
-    fn frames(&self, address: u64) -> Vec<Frame> {
+    fn frames(&self, address: u64, dwarf: Option<&Dwarf<'a>>) -> Vec<Frame> {
         let symbol = || Some(self.functions().find(address)?.name().into_owned());
-        let mut frames = match self.dwarf() {
+        let mut frames = match dwarf {
             Some(dwarf) => dwarf.frames(address, symbol),
             None => Vec::new(),
         };

@@ -83,6 +83,13 @@ impl Symbolizer {
         self.module(module)?.function(address)
     }
 
+    /// The same, but without lines if those are in a separate file: large ones take long
+    /// to read.
+    pub fn frames_at_hand(&mut self, module: &Path, address: u64) -> Vec<Frame> {
+        self.module(module)
+            .map_or_else(Vec::new, |module| module.frames_at_hand(address))
+    }
+
     /// What tells the function that holds a code address from all others of its
     /// module, also in another build: its symbol, and which of several with the same
     /// name it is.

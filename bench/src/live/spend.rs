@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,7 @@ pub(crate) fn run(command: &[OsString], variables: &[(&str, OsString)]) -> io::R
 
 /// The small process.
 pub(crate) fn spend(args: &Spend) -> io::Result<()> {
+    adopt();
     let mut child = Command::new(&args.command[0])
         .args(&args.command[1..])
         .stdin(Stdio::null())
@@ -73,6 +74,7 @@ pub(crate) fn spend(args: &Spend) -> io::Result<()> {
             Some(format!("did not end within {} s", PATIENCE.as_secs()))
         }
     };
+    wait_for_all();
     let (cpu, peak) = children();
     let run = Run {
         cpu,
@@ -103,6 +105,29 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
 fn ending(child: &mut Child) -> io::Result<Option<String>> {
     let status = child.wait()?;
     Ok((!status.success()).then(|| status.to_string()))
+}
+
+/// Takes on the children of children that are over: a server's starter may be gone
+/// before it.
+#[allow(unsafe_code)]
+fn adopt() {
+    // SAFETY: sets a flag of this process.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+}
+
+/// Waits until all that was started is over, or has had its time.
+#[allow(unsafe_code)]
+fn wait_for_all() {
+    let deadline = Instant::now() + PATIENCE / 10;
+    while Instant::now() < deadline {
+        // SAFETY: asks for any child; the status is not wanted.
+        match unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } {
+            // There are none.
+            -1 => return,
+            0 => thread::sleep(Duration::from_millis(5)),
+            _ => {}
+        }
+    }
 }
 
 /// CPU time in seconds and peak memory in KiB of the children that have ended.

@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::{CLEAN, FINDINGS, findings, formats, known, verdict};
 
 pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
-    args.output.here()?;
+    args.output.check()?;
     let Input { mut source, size } = input::open(&args.trace)?;
     let detectors = Selection::resolve(&args.detector);
     let options = Options {

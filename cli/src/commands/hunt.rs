@@ -31,7 +31,7 @@ use crate::{
 
 /// Hunts.
 pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
-    args.output.here()?;
+    args.output.check()?;
     let words = words(args)?;
     let mut program = subject::of(&words)?;
     if let Some(file) = &args.suppressions {
@@ -122,7 +122,6 @@ impl<'a> Hunting<'a> {
             store.forget(&report.program)?;
         }
         workplace::tidy(&project, &store);
-        let retelling = Retelling::of(&store.findings(&report.program)?);
         let record = store.begin(&report)?;
         let place = Workplace::of(&project, record.id())?;
         program.scratch = Some(place.path().to_owned());
@@ -143,7 +142,7 @@ impl<'a> Hunting<'a> {
             place,
             display,
             known,
-            retelling,
+            retelling: Retelling::default(),
             settled: Vec::new(),
             settled_runs: 0,
             alone: Vec::new(),
@@ -291,7 +290,7 @@ impl<'a> Hunting<'a> {
         }
         let jobs = self.jobs();
         self.retelling
-            .go_on(&course.findings(), &self.program, jobs);
+            .go_on(&course.findings(), &self.program, jobs, self.begun);
         self.report.costs = course.costs().to_vec();
         self.mark();
         Ok(())
@@ -402,7 +401,9 @@ impl<'a> Hunting<'a> {
     fn settle(&mut self, course: &Course, test: Option<Test>) -> Result<(), Error> {
         let (found, jobs) = (course.findings(), self.jobs());
         match test {
-            Some(_) => self.retelling.go_on(&found, &self.program, jobs),
+            Some(_) => self
+                .retelling
+                .go_on(&found, &self.program, jobs, self.begun),
             None => self.retelling.end(&found, &self.program, jobs),
         }
         findings::merge(&mut self.settled, found);

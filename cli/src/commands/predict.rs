@@ -22,7 +22,7 @@ use crate::progress::Progress;
 use crate::{CLEAN, FINDINGS, formats, known, verdict};
 
 pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
-    args.output.here()?;
+    args.output.check()?;
     let patterns = patterns(args)?;
     let trace = read(&args.trace)?;
     let options = Options {

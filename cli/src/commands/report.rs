@@ -1,5 +1,8 @@
-//! `racehound report`: the last hunt, told again.
+//! `racehound report`: the last hunt, or an earlier report, told again.
 
+use std::path::Path;
+
+use racehound_report::finding::Report;
 use racehound_report::story;
 use racehound_store::Store;
 
@@ -7,17 +10,16 @@ use super::run::relative;
 use crate::args::ShowReport;
 use crate::error::Error;
 use crate::known::{self, Known};
-use crate::{CLEAN, FINDINGS, formats, verdict};
+use crate::{CLEAN, FINDINGS, formats, pairs, verdict};
 
 /// Tells it.
 pub(crate) fn run(args: &ShowReport) -> Result<u8, Error> {
-    args.output.here()?;
+    args.output.check()?;
     let here = known::here()?;
-    let nothing = || Error::Wish("nothing was hunted here yet; see racehound hunt".to_owned());
-    if !Store::exists(&here) {
-        return Err(nothing());
-    }
-    let mut report = Store::open(&here)?.last()?.ok_or_else(nothing)?;
+    let mut report = match &args.report {
+        Some(file) => pairs::report(file)?,
+        None => last(&here)?,
+    };
     let known = Known::with(&here, args.baseline.as_deref(), None)?;
     let gone = known.settle(&mut report);
     let failing = verdict::failing(&report, args.fail_on);
@@ -29,4 +31,13 @@ pub(crate) fn run(args: &ShowReport) -> Result<u8, Error> {
     args.output
         .publish(&verdict::edition(&report, args.fail_on, &root), &text)?;
     Ok(code)
+}
+
+/// The last hunt in this directory.
+fn last(directory: &Path) -> Result<Report, Error> {
+    let nothing = || Error::Wish("nothing was hunted here yet; see racehound hunt".to_owned());
+    if !Store::exists(directory) {
+        return Err(nothing());
+    }
+    Store::open(directory)?.last()?.ok_or_else(nothing)
 }

@@ -32,6 +32,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Error> {
             "--json -: standard output is the program's; name a file, or /dev/stderr".to_owned(),
         ));
     }
+    args.output.check()?;
     let plan = plan::of(args)?;
     let program = subject::of(&args.program)?;
     let plan = plan::of_program(plan, &program.path)?;

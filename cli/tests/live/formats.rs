@@ -108,8 +108,16 @@ fn standard_output_has_one_form() {
     let output = shop.racehound(&["report", "--format", "sarif"]);
     let log: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(log["version"], "2.1.0");
+    // So it is with a report in a file.
+    shop.racehound(&["report", "--json", "f.json"]);
+    let of_file = shop.racehound(&["report", "f.json", "--format", "sarif"]);
+    assert_eq!(stdout(&of_file), stdout(&output));
     let output = shop.racehound(&["report", "--format", "github", "--json", "-"]);
     assert_eq!(output.status.code(), Some(USAGE));
+    // What cannot be written is said before the hunt, not after.
+    let output = hunted(&shop, &["--format", "html=nowhere/out.html"]);
+    assert_eq!(output.status.code(), Some(USAGE));
+    assert!(stdout(&output).is_empty(), "{output:?}");
     let output = shop.racehound(&["report", "--format", "pdf"]);
     assert_eq!(output.status.code(), Some(USAGE));
     assert!(stderr(&output).contains("sarif"), "{output:?}");

@@ -99,7 +99,7 @@ function source(access) {
 }
 
 function accessCard(access, at) {
-  const frames = access.stack.slice(1, 8).map((frame) => make("li", {}, make("code", {}, frame.function),
+  const frames = access.callers.slice(0, 8).map((frame) => make("li", {}, make("code", {}, frame.function),
     frame.file ? make("span", {}, ` ${frame.file.split("/").pop()}:${frame.line ?? "?"}`) : null));
   return make("section", { class: "access" },
     make("h4", {}, make("b", { class: "mark" }, String(at + 1)), access.deed),

@@ -51,6 +51,7 @@ fn data(edition: &Edition<'_>) -> Value {
         value["rule"] = json!({ "summary": rule.summary, "help": rule.help });
         for (access, told) in finding.accesses.iter().zip(list(&mut value["accesses"])) {
             told["deed"] = json!(edition.seen(&text::deed(access)));
+            told["callers"] = json!(text::callers(access));
             told["position"] = json!(edition.position(access));
         }
         let steps = finding.interleaving.iter().flat_map(|i| &i.steps);

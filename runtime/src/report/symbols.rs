@@ -235,7 +235,11 @@ impl Symbols {
                 ..line
             }];
         }
-        let frames = self.symbolizer.frames(&module.path, offset as u64);
+        // Nobody wants to debug the C library.
+        let frames = match module.is_instrumented() {
+            true => self.symbolizer.frames(&module.path, offset as u64),
+            false => self.symbolizer.frames_at_hand(&module.path, offset as u64),
+        };
         if frames.is_empty() {
             return vec![line];
         }

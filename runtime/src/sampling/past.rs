@@ -19,12 +19,15 @@ use crate::{memory, options, output};
 /// The history, and the execution that this process is.
 pub(super) struct Shared {
     history: History<'static>,
-    execution: Execution,
-    /// Whose execution it is: copies of the process take part, but do not end it.
-    process: u32,
+    /// From the first time on that two functions meet: a program that only prints its
+    /// version is not an execution in which nothing met.
+    execution: OnceLock<(Execution, Process)>,
     /// Where names of functions go, if anywhere.
     names: Option<PathBuf>,
 }
+
+/// Whose execution it is: copies of the process take part, but do not end it.
+type Process = u32;
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
 
@@ -43,12 +46,9 @@ pub(super) fn open() {
                 (anonymous(), None)
             }
         };
-        let frequency = options::get().sample_frequency.clamp(1, 16) as u32;
-        let process = std::process::id();
         Shared {
             history,
-            execution: history.begin(process, frequency, is_alive),
-            process,
+            execution: OnceLock::new(),
             names,
         }
     });
@@ -63,9 +63,10 @@ pub(super) fn shared() -> &'static Shared {
 /// The execution is over.
 pub(super) fn close() {
     if let Some(shared) = SHARED.get()
-        && shared.process == std::process::id()
+        && let Some((execution, process)) = shared.execution.get()
+        && *process == std::process::id()
     {
-        shared.history.end(shared.execution.number);
+        shared.history.end(execution.number);
     }
 }
 
@@ -91,13 +92,26 @@ pub(super) fn function(key: u64, find: impl FnOnce() -> (Function, String)) -> F
     function
 }
 
+impl Shared {
+    fn execution(&self) -> &Execution {
+        let begin = || {
+            let _errno = Errno::keep();
+            let process = std::process::id();
+            let frequency = options::get().sample_frequency.clamp(1, 16) as u32;
+            (self.history.begin(process, frequency, is_alive), process)
+        };
+        &self.execution.get_or_init(begin).0
+    }
+}
+
 impl Past for &'static Shared {
     fn recall(&self, pair: Pair) -> Option<u32> {
-        self.history.recall(pair, self.execution.last.as_deref()?)
+        let last = self.execution().last.as_deref()?;
+        self.history.recall(pair, last)
     }
 
     fn note(&self, pair: Pair, calls: u32) {
-        self.history.note(pair, self.execution.number, calls);
+        self.history.note(pair, self.execution().number, calls);
     }
 }
 
