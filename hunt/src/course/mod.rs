@@ -329,6 +329,8 @@ impl Course {
                         self.mark_tried(&finding);
                     }
                     self.add(finding);
+                } else if execution.ending == Ending::Signal(libc::SIGKILL) {
+                    self.remember(finding);
                 }
             }
             (Task::Confirm(suspect), Result::Tried(outcome)) => self.settle(suspect, outcome),
@@ -349,7 +351,8 @@ impl Course {
         }
     }
 
-    /// What was confirmed stays so if there was no time to try it again.
+    /// What was confirmed stays so if there was no time to try it again, or if somebody
+    /// has killed the program meanwhile.
     fn remember(&mut self, finding: &Finding) {
         let is_it = |earlier: &&Earlier| earlier.finding.identity() == finding.identity();
         let earlier = self.earlier.iter().find(is_it);
