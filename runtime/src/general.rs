@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::detector::Engine;
 use crate::interpose::Errno;
 use crate::thread::{Thread, Visit};
-use crate::{options, report};
+use crate::{benign, options, report};
 
 /// Events a thread collects at most.
 const BATCH: usize = 1024;
@@ -138,7 +138,7 @@ pub(crate) fn atomically<T>(
 fn access(address: usize, size: usize, write: bool, place: usize) {
     let visit = Visit::begin();
     let thread = visit.thread();
-    if thread.ignore != 0 || !is_listening() {
+    if thread.ignore != 0 || !is_listening() || benign::holds(address, size) {
         return;
     }
     let context = thread.context_of(visit.hot(), place);

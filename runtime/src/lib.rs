@@ -36,6 +36,7 @@ mod abi;
 mod access;
 #[cfg(test)]
 mod agreement;
+mod benign;
 mod blocks;
 mod bulk;
 mod cell;

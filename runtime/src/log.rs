@@ -13,6 +13,7 @@
 
 use racehound_trace::Loc;
 
+use crate::benign;
 use crate::tape::{self, Recorder};
 use crate::thread::Visit;
 use crate::tls::{Hot, hot};
@@ -87,7 +88,10 @@ impl Log {
             return;
         }
         let entries = page.0[1..end].iter().filter(|entry| entry.what != 0);
-        recorder.accesses(thread, entries.map(|entry| entry.access()));
+        let accesses = entries.map(|entry| entry.access());
+        let told =
+            accesses.filter(|(_, loc, size, _)| !benign::holds(loc.0 as usize, *size as usize));
+        recorder.accesses(thread, told);
     }
 
     /// From now on, what comes is ignored or not. There are no entries.

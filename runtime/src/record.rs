@@ -16,7 +16,7 @@ use crate::sweep::Pause;
 use crate::tape::{self, Recorder};
 use crate::thread::{Thread, Visit};
 use crate::tls::hot;
-use crate::{general, registry};
+use crate::{benign, general, registry};
 
 /// Begins to listen, as far as the options want that.
 pub(crate) fn init() {
@@ -82,7 +82,8 @@ pub(crate) fn region(visit: &Visit, place: usize, op: Op) {
 /// Tells the tape of an access of any size; detectors look for themselves.
 pub(crate) fn range(visit: &Visit, access: &Access) {
     let thread = visit.thread();
-    if !tape::is_recording() || thread.ignore != 0 || access.size == 0 {
+    let is_nothing = access.size == 0 || benign::holds(access.address, access.size);
+    if !tape::is_recording() || thread.ignore != 0 || is_nothing {
         return;
     }
     let (loc, size) = extent(access.address, access.size);

@@ -9,8 +9,8 @@ use super::{caller, is_off, shown, with_caller};
 use crate::control::Turn;
 use crate::sweep::{self, Pause};
 use crate::sync::{self, Traits};
-use crate::thread::{self, Visit};
-use crate::{objects, record, shadow_range};
+use crate::thread::Visit;
+use crate::{benign, objects, record, shadow_range};
 
 with_caller! {
     fn __tsan_acquire => acquire;
@@ -378,12 +378,10 @@ unsafe extern "C" fn benign_race_sized(
 /// Nothing is ever said of these bytes.
 fn benign(address: usize, size: usize) {
     if !is_off() {
-        shadow_range::excuse(visit_thread(&Visit::begin()), address, size);
+        let visit = Visit::begin();
+        benign::declare(address, size);
+        shadow_range::excuse(visit.thread(), address, size);
     }
-}
-
-fn visit_thread(visit: &Visit) -> &'static mut thread::Thread {
-    visit.thread()
 }
 
 /// `__tsan_ignore_thread_begin` of the ABI.

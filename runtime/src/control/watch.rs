@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use racehound_trace::{Loc, Op};
 
 use super::{Turn, sites};
+use crate::benign;
 
 /// Places in the table.
 pub(crate) const PLACES: usize = 1 << 14;
@@ -54,7 +55,7 @@ impl Turn {
     /// C library writes is announced when it has: the thread has ordered itself
     /// before nobody since, so what it meets there is a race all the same.
     pub(crate) fn access(&self, address: usize, size: usize, is_write: bool) {
-        if !sites::is_watched(self.site) {
+        if !sites::is_watched(self.site) || benign::holds(address, size) {
             return;
         }
         let (loc, size) = (Loc(address as u64), size.min(u32::MAX as usize) as u32);

@@ -19,7 +19,7 @@ use crate::access::Access;
 use crate::blocks::Freed;
 use crate::report::{self, Misuse};
 use crate::thread::Visit;
-use crate::{blocks, detector, record, shadow_range, signals};
+use crate::{benign, blocks, detector, record, shadow_range, signals};
 
 /// Larger blocks are not marked as written.
 const MARKED: usize = 64 << 10;
@@ -46,6 +46,7 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     let context = thread.context_of(visit.hot(), call.place);
     let whose = thread.context_in(context, blocks::place_of(thread.number));
     blocks::insert(block as usize, size, whose);
+    benign::forget(block as usize, size);
     let marked = call.is_looked_at(thread) && size < MARKED;
     if marked {
         let stamp = thread.stamp(visit.hot(), call.place);
