@@ -146,7 +146,7 @@ pub(crate) struct Run {
     /// Look at some calls only, and leave it to later runs to look at others: literace looks at
     /// functions that a thread has rarely called; atex at functions that have rarely run at the
     /// same time, in this run and in those before it. All that is found was there; what is missed
-    /// now turns up in a later run
+    /// now may turn up in a later run
     #[arg(long, value_enum, default_value_t = Sample::None, conflicts_with_all = ["schedule", "record"])]
     pub(crate) sample: Sample,
 

@@ -381,7 +381,7 @@ fn difference(one: &Execution, other: &Execution) -> Option<Harm> {
         }
     };
     Some(Harm {
-        kind: "output".to_owned(),
+        kind: harm::OUTPUT.to_owned(),
         detail: format!("{} or {}", quoted(line), quoted(instead)),
         ..Harm::default()
     })

@@ -173,6 +173,14 @@ impl Usual {
     }
 }
 
+/// The sort of harm that is only other output.
+pub(crate) const OUTPUT: &str = "output";
+
+/// Whether the program has failed, and not only said something else.
+pub fn is_failure(harm: &Harm) -> bool {
+    harm.kind != OUTPUT
+}
+
 fn in_words(ending: Ending) -> String {
     match ending {
         Ending::Code(code) => code.to_string(),
@@ -200,7 +208,7 @@ fn difference(now: &Text, usual: &Text) -> Option<Harm> {
         (None, None) => return None,
     };
     Some(Harm {
-        kind: "output".to_owned(),
+        kind: OUTPUT.to_owned(),
         detail,
         ..Harm::default()
     })
@@ -249,7 +257,7 @@ pub fn rank(harm: &Harm) -> usize {
         "deadlock",
         "hang",
         "exit-code",
-        "output",
+        OUTPUT,
     ];
     let rank = WORST_FIRST.iter().position(|kind| *kind == harm.kind);
     rank.unwrap_or(WORST_FIRST.len())

@@ -23,7 +23,6 @@
 //! - Several threads in the same function are one pair, and count once for each
 //!   call: the rate is one of calls.
 //! - A pair has no order. Who entered first does not matter for a race.
-//!
 //! - Who is made to look looks in its current call (line 21) and in as many further
 //!   ones as the burst has: so both sides have their burst at the same time.
 //!
@@ -61,6 +60,8 @@ pub struct AtexRace<P> {
     recent: Box<[(Function, Function, usize); RECENT]>,
     /// The meetings of the current call, by position in the company.
     present: Vec<usize>,
+    /// Goes on with each way through those present.
+    pass: u64,
     /// Calls that were looked at for the sake of others, instead of which this thread
     /// has not had bursts of its own yet.
     obliged: u32,
@@ -78,6 +79,8 @@ struct Meetings {
     notes: u32,
     /// It has met in this thread, or often enough in earlier executions.
     is_known: bool,
+    /// The last pass that came upon it.
+    pass: u64,
 }
 
 impl<P: Past> AtexRace<P> {
@@ -90,6 +93,7 @@ impl<P: Past> AtexRace<P> {
             by_pair: FxHashMap::default(),
             recent: Box::new([(Function(0), Function(0), usize::MAX); RECENT]),
             present: Vec::new(),
+            pass: 0,
             obliged: 0,
         }
     }
@@ -110,6 +114,7 @@ impl<P: Past> AtexRace<P> {
                 unnoted: 0,
                 notes: 0,
                 is_known: recalled.is_some(),
+                pass: 0,
             });
             self.meetings.len() - 1
         });
@@ -130,6 +135,13 @@ impl<P: Past> AtexRace<P> {
         }
     }
 
+    /// Whether these meetings are come upon for the first time in this pass: several
+    /// threads in one function are one pair.
+    fn is_first(&mut self, index: usize) -> bool {
+        let last = &mut self.meetings[index].pass;
+        std::mem::replace(last, self.pass) != self.pass
+    }
+
     /// Those present that are not known, by position; the first of those that have met
     /// least otherwise.
     fn new_or_coldest(&self, new: &mut Vec<usize>) -> Option<usize> {
@@ -145,9 +157,7 @@ impl<P: Past> AtexRace<P> {
         }
         coldest
     }
-}
 
-impl<P: Past> AtexRace<P> {
     /// Decides about a call in known company, by the pair that has met least.
     fn decide(&mut self, coldest: usize, raised: &mut Vec<usize>) -> Decision {
         let calls = self.meetings[coldest].calls;
@@ -159,10 +169,10 @@ impl<P: Past> AtexRace<P> {
         }
         if sampled {
             // Another one each time, if several are in that function.
-            let all = self.present.iter().enumerate();
-            let its = all.filter(|&(_, &index)| index == coldest);
-            let its: Vec<usize> = its.map(|(position, _)| position).collect();
-            raised.push(its[(calls / self.rate.round()) as usize % its.len()]);
+            let its = |&position: &usize| self.present[position] == coldest;
+            let its = || (0..self.present.len()).filter(its);
+            let turn = (calls / self.rate.round()) as usize % its().count();
+            raised.extend(its().nth(turn));
         }
         Decision { sampled, rest }
     }
@@ -177,14 +187,15 @@ impl<P: Past> Sampler for AtexRace<P> {
         raised: &mut Vec<usize>,
     ) -> Decision {
         self.obliged = self.obliged.saturating_add(since.obliged);
+        self.pass += 1;
         self.present.clear();
         for &other in company {
             let index = self.of(function, other);
-            // Each once, but for its position.
-            if since.rested > 0 && self.meetings[index].is_known && !self.present.contains(&index) {
+            self.present.push(index);
+            let is_known = self.meetings[index].is_known;
+            if since.rested > 0 && is_known && self.is_first(index) {
                 self.count(index, since.rested);
             }
-            self.present.push(index);
         }
         let decision = match self.new_or_coldest(raised) {
             None => Decision {
@@ -197,9 +208,10 @@ impl<P: Past> Sampler for AtexRace<P> {
             },
             Some(coldest) => self.decide(coldest, raised),
         };
+        self.pass += 1;
         for position in 0..self.present.len() {
             let index = self.present[position];
-            if !self.present[..position].contains(&index) {
+            if self.is_first(index) {
                 self.count(index, 1);
             }
         }

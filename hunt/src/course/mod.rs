@@ -12,8 +12,9 @@
 //!    schedule. What RaceFuzzer cannot bring together, for one of the accesses lets the
 //!    other begin, and misuse of locks and the like, is confirmed if a precise detector
 //!    sees it again, twice, in an execution that its plan repeats.
-//!    A guess of what was meant to be atomic is followed like a prediction, and counts
-//!    if harm comes of it.
+//!    A guess of what was meant to be atomic is followed like a prediction. It is
+//!    confirmed if the program fails of it; if the program only prints something else,
+//!    it stays a prediction, for nobody but its author knows whether that is wrong.
 //! 3. *Explore*: DrFinder, PCT and random schedules with FastTrack watching, and
 //!    Hybrid in between. What is new goes to 2; the hunt ends when nothing is.
 
@@ -322,13 +323,15 @@ impl Course {
                 self.runs += 1;
                 if self.happened_again(finding, &assignment.schedule, &execution) {
                     let mut finding = (**finding).clone();
-                    finding.status = Status::Confirmed;
                     finding.schedule = Some(assignment.schedule.to_string());
                     self.forget_harm_unless_shown(&mut finding, &execution);
-                    if finding.kind == Kind::Race {
-                        self.mark_tried(&finding);
+                    if let Some(status) = status_of_what_happens(&finding) {
+                        finding.status = status;
+                        if finding.kind == Kind::Race {
+                            self.mark_tried(&finding);
+                        }
+                        self.add(finding);
                     }
-                    self.add(finding);
                 } else if execution.ending == Ending::Signal(libc::SIGKILL) {
                     self.remember(finding);
                 }
@@ -421,8 +424,9 @@ impl Course {
         schedules.iter().map(follow).collect()
     }
 
-    /// Nobody knows whether a region was meant to be atomic, unless it does harm that it
-    /// is not.
+    /// Nobody knows whether a region was meant to be atomic, unless the program fails
+    /// because it is not. Other output is worth telling, and proves nothing: workers may
+    /// well finish in another order.
     fn settle_guess(&mut self, mut finding: Finding, happened: &[(Plan, Execution)]) {
         let harm = happened.iter().find_map(|(plan, execution)| {
             let harm = self.usual.judge_closely(execution)?;
@@ -434,18 +438,24 @@ impl Course {
         if self.is_explained(&harm) {
             return;
         }
-        finding.status = Status::Confirmed;
         finding.schedule = Some(plan.to_string());
         let harm = Harm {
             run: self.runs,
             schedule: finding.schedule.clone(),
             ..harm
         };
+        let because = match harm::is_failure(&harm) {
+            true => "nobody says that the region is atomic; that the program fails of it does",
+            false => "nobody says that the region is atomic; if it is, what is printed is wrong",
+        };
         confirm::blame(std::slice::from_mut(&mut finding), vec![harm]);
         finding.reasons.push(Explanation {
-            by: "guess".to_owned(),
-            because: "nobody says that the region is atomic; what comes of it says so".to_owned(),
+            by: GUESS.to_owned(),
+            because: because.to_owned(),
         });
+        if let Some(status) = status_of_what_happens(&finding) {
+            finding.status = status;
+        }
         self.add(finding);
         self.forget_explained();
     }
@@ -599,8 +609,8 @@ impl Course {
     /// cannot be told from one execution.
     fn forget_harm_unless_shown(&self, finding: &mut Finding, execution: &Execution) {
         let now = self.usual.judge(execution).map(|harm| harm.kind);
-        let known = finding.harm.as_ref().map(|harm| harm.kind.clone());
-        if known.is_some() && known != now && known.as_deref() != Some("output") {
+        let is_gone = |harm: &Harm| harm::is_failure(harm) && Some(&harm.kind) != now.as_ref();
+        if finding.harm.as_ref().is_some_and(is_gone) {
             finding.harm = None;
             finding.harms.clear();
         }
@@ -758,6 +768,22 @@ impl Course {
 fn is_same(one: &Harm, other: &Harm) -> bool {
     let what = |harm: &Harm| (harm.kind.clone(), harm::lasting(&harm.detail).to_owned());
     what(one) == what(other)
+}
+
+/// Who says that a region was meant to be atomic, if nobody does.
+const GUESS: &str = "guess";
+
+/// What a finding is that happened each time it was tried: confirmed, unless it was only
+/// guessed that it is wrong. Then the program has to fail of it; if all that it does is
+/// print something else, that is a prediction, and without any harm it is nothing.
+fn status_of_what_happens(finding: &Finding) -> Option<Status> {
+    let is_guess = finding.reasons.iter().any(|reason| reason.by == GUESS);
+    match &finding.harm {
+        _ if !is_guess => Some(Status::Confirmed),
+        Some(harm) if harm::is_failure(harm) => Some(Status::Confirmed),
+        Some(_) => Some(Status::Predicted),
+        None => None,
+    }
 }
 
 /// What fails in some executions of a schedule only is not worth more.

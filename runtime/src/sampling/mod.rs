@@ -12,10 +12,11 @@
 //! | [`past`] | the file that executions share |
 //!
 //! # What it costs
-//! A call that need not be asked about (see [`Decision::rest`]) reads and writes
-//! memory of its own thread only, and reads one word that changes when some thread
-//! enters a function for the first time. Which function it is in a thread writes to a
-//! line of memory that is its own; others read it only when they are asked.
+//! A call that need not be asked about (see [`Decision::rest`]) writes to memory of its
+//! own thread only, and reads one word beside that changes when some thread enters a
+//! function for the first time. Which function it is in a thread writes to a line that is
+//! its own; others read it when they decide, and write there when they want the thread to
+//! look: both happen a few times in a hundred calls.
 //!
 //! [`Decision::rest`]: racehound_sample::Decision::rest
 

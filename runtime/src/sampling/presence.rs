@@ -43,8 +43,12 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 impl Presence {
     /// One for a new thread, if there are any left.
     pub(super) fn take() -> Option<&'static Self> {
-        let free = |presence: &&Self| presence.taken.swap(1, Ordering::AcqRel) == 0;
-        let at = PRESENCES.iter().position(|presence| free(&presence))?;
+        // The lines of others are not written to.
+        let is_free = |presence: &Self| {
+            presence.taken.load(Ordering::Relaxed) == 0
+                && presence.taken.swap(1, Ordering::AcqRel) == 0
+        };
+        let at = PRESENCES.iter().position(is_free)?;
         USED.fetch_max(at + 1, Ordering::AcqRel);
         Some(&PRESENCES[at])
     }
