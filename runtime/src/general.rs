@@ -118,20 +118,19 @@ pub(crate) fn gives(thread: &mut Thread, context: Context, op: Op) {
 }
 
 /// Carries an atomic operation out, with the detector held.
-pub(crate) fn atomically<T>(
+pub(crate) fn atomically(
     thread: &mut Thread,
     context: Context,
-    operation: impl FnOnce(&mut Thread) -> (T, Op),
-) -> T {
+    operation: impl FnOnce(&mut Thread) -> Op,
+) {
     let _errno = Errno::keep();
     let guard = detector();
-    let (value, op) = operation(thread);
+    let op = operation(thread);
     if is_listening() {
         collect(thread, context, op);
         thread.collected.epoch += 1;
         hand_over_to(guard, thread);
     }
-    value
 }
 
 /// Notes an access, unless it says nothing new.

@@ -41,61 +41,70 @@ struct Done<T> {
     order: MemoryOrder,
 }
 
+/// Carries an operation out, whatever its sort and size, and says what it was. That is
+/// all that differs between them: the rest is compiled once.
+type Deed<'a> = &'a mut dyn FnMut() -> (AtomicOp, MemoryOrder);
+
 /// Carries an operation out and accounts for it.
-fn perform<T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
+fn perform<T>(address: usize, size: usize, operation: impl Fn() -> Done<T>) -> T {
+    let mut result = None;
+    accounted((address, size), &mut || {
+        let Done { value, op, order } = operation();
+        result = Some(value);
+        (op, order)
+    });
+    result.expect("an operation is carried out")
+}
+
+fn accounted(at: (usize, usize), operation: Deed) {
     match Turn::here(caller()) {
-        Some(turn) => turn.atomic((address, size), false, || {
-            account_for(address, size, operation)
-        }),
-        None => account_for(address, size, operation),
+        Some(turn) => turn.atomic(at, false, || account_for(at, operation)),
+        None => account_for(at, operation),
     }
 }
 
-fn account_for<T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
+fn account_for(at: (usize, usize), operation: Deed) {
     match detector::engine() {
-        Engine::Off => operation().value,
-        Engine::FastTrack => with_rule::<FastTrack, T>(address, size, operation),
-        Engine::AccuLock => with_rule::<AccuLock, T>(address, size, operation),
-        Engine::General => as_event(address, size, operation),
+        Engine::Off => _ = operation(),
+        Engine::FastTrack => settle::<FastTrack>(&Visit::begin(), at, caller(), operation),
+        Engine::AccuLock => settle::<AccuLock>(&Visit::begin(), at, caller(), operation),
+        Engine::General => as_event(at, operation),
     }
 }
 
 /// Carries an operation out that is an event, and nothing else.
-fn as_event<T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
+fn as_event(at: (usize, usize), operation: Deed) {
     let place = caller();
     let visit = Visit::begin();
     let thread = visit.thread();
     if thread.ignore != 0 || thread.ignore_sync != 0 || !record::is_active() {
-        return operation().value;
+        operation();
+        return;
     }
     let context = thread.context(place);
     general::atomically(thread, context, |thread| {
-        let Done { value, op, order } = operation();
-        let op = record::atomic_op((address, size), op, order);
+        let (op, order) = operation();
+        let op = record::atomic_op(at, op, order);
         record::atomic(thread, place, op);
-        (value, op)
-    })
-}
-
-fn with_rule<R: Rule, T>(address: usize, size: usize, operation: impl FnOnce() -> Done<T>) -> T {
-    let place = caller();
-    settle::<R, T>(&Visit::begin(), (address, size), place, operation)
+        op
+    });
 }
 
 /// Carries a load out and accounts for it.
 fn perform_load<T>(address: usize, size: usize, order: MemoryOrder, value: impl Fn() -> T) -> T {
+    let at = (address, size);
     let load = || {
-        if let Some(value) = load_again((address, size), order, &value) {
-            return value;
-        }
-        account_for(address, size, || Done {
-            value: value(),
-            op: AtomicOp::Load,
-            order,
+        load_again(at, order, &value).unwrap_or_else(|| {
+            let mut result = None;
+            account_for(at, &mut || {
+                result = Some(value());
+                (AtomicOp::Load, order)
+            });
+            result.expect("a load is carried out")
         })
     };
     match Turn::here(caller()) {
-        Some(turn) => turn.atomic((address, size), true, load),
+        Some(turn) => turn.atomic(at, true, load),
         None => load(),
     }
 }
@@ -140,29 +149,20 @@ pub(crate) fn account<R: Rule>(
     op: AtomicOp,
     order: MemoryOrder,
 ) {
-    let operation = || Done {
-        value: (),
-        op,
-        order,
-    };
-    settle::<R, ()>(visit, at, place, operation);
+    settle::<R>(visit, at, place, &mut || (op, order));
 }
 
-fn settle<R: Rule, T>(
-    visit: &Visit,
-    (address, size): (usize, usize),
-    place: usize,
-    operation: impl FnOnce() -> Done<T>,
-) -> T {
+fn settle<R: Rule>(visit: &Visit, (address, size): (usize, usize), place: usize, operation: Deed) {
     let thread = visit.thread();
     if !shadow::is_user(address) || (thread.ignore != 0 && thread.ignore_sync != 0) {
-        return operation().value;
+        operation();
+        return;
     }
     let group = shadow::group(address);
     // Before the cell is held: it may take a sweep to get one.
     let stamp = thread.stamp(visit.hot(), place);
     let mut cell = Cell::of(group, &mut thread.spare);
-    let Done { value, op, order } = operation();
+    let (op, order) = operation();
     record::atomic(thread, place, record::atomic_op((address, size), op, order));
     let sync = thread.ignore_sync == 0;
     if sync
@@ -219,7 +219,6 @@ fn settle<R: Rule, T>(
         };
         access::range::<R>(visit, &rest);
     }
-    value
 }
 
 macro_rules! atomics {
@@ -252,7 +251,7 @@ macro_rules! atomics {
                     unsafe { &*address.cast() }
                 }
 
-                fn rmw(address: *mut $int, mo: c_int, f: impl FnOnce(&$atomic) -> $int) -> $int {
+                fn rmw(address: *mut $int, mo: c_int, f: impl Fn(&$atomic) -> $int) -> $int {
                     perform(address as usize, SIZE, || Done {
                         // SAFETY: the program's atomic.
                         value: f(unsafe { at(address) }),
