@@ -305,8 +305,8 @@ impl Trial<'_> {
                 if met(&execution).is_empty() {
                     continue;
                 }
-                match self.usual.judge(&execution) {
-                    Some(harm) => self.add(harms, harm, &plan)?,
+                match self.usual.judge_even_if_flaky(&execution) {
+                    Some(harm) => self.add(harms, harm, &plan, execution.ending)?,
                     None => well.push((plan, execution)),
                 }
             }
@@ -325,17 +325,26 @@ impl Trial<'_> {
     }
 
     /// Adds harm of a new kind that shows again.
-    fn add(&mut self, harms: &mut Vec<Harm>, harm: Harm, plan: &Plan) -> Result<(), Error> {
+    fn add(
+        &mut self,
+        harms: &mut Vec<Harm>,
+        harm: Harm,
+        plan: &Plan,
+        ending: Ending,
+    ) -> Result<(), Error> {
         if harms.iter().any(|known| known.kind == harm.kind) {
             return Ok(());
         }
         let run = self.runs;
         let limit = self.usual.limit(self.slowest, self.suspect.limit);
-        let again = self.execute_within(limit * harm::DOUBT, plan)?;
-        let same = self.usual.judge(&again);
-        if same.is_some_and(|same| same.kind == harm.kind) && !met(&again).is_empty() {
-            note(harms, harm, plan, run);
+        for _ in 0..self.usual.times_to_be_sure(ending) {
+            let again = self.execute_within(limit * harm::DOUBT, plan)?;
+            let same = self.usual.judge_even_if_flaky(&again);
+            if same.is_none_or(|same| same.kind != harm.kind) || met(&again).is_empty() {
+                return Ok(());
+            }
         }
+        note(harms, harm, plan, run);
         Ok(())
     }
 

@@ -68,8 +68,36 @@ impl Usual {
         self.endings.contains(&ending)
     }
 
-    /// What the execution did that is not usual.
+    /// What the execution did that the program never does by itself.
     pub fn judge(&self, execution: &Execution) -> Option<Harm> {
+        let harm = self.judge_even_if_flaky(execution)?;
+        let is_known = self.knows(execution.ending) && harm.kind != DEADLOCK;
+        (!is_known).then_some(harm)
+    }
+
+    /// How often an execution has to end so, each time by the same schedule, before it is
+    /// not by chance: the program may end so by itself at times.
+    pub fn times_to_be_sure(&self, ending: Ending) -> u32 {
+        /// How likely it may be that it was chance.
+        const DOUBTFUL: f64 = 0.001;
+        let so = self
+            .endings
+            .iter()
+            .filter(|known| **known == ending)
+            .count();
+        match so {
+            0 => 1,
+            // Who has seen it in all of three executions has not seen that it is certain.
+            _ => {
+                let likely = (so + 1) as f64 / (self.endings.len() + 2) as f64;
+                (DOUBTFUL.ln() / likely.ln()).ceil() as u32
+            }
+        }
+    }
+
+    /// What the execution did that the program does not always do by itself: as far as it
+    /// may be flaky, [this often](Self::times_to_be_sure).
+    pub fn judge_even_if_flaky(&self, execution: &Execution) -> Option<Harm> {
         let harm = |kind: &str, detail: String| {
             Some(Harm {
                 kind: kind.to_owned(),
@@ -82,9 +110,10 @@ impl Usual {
             finding.harm.as_ref().filter(|_| is_harm)
         });
         if let Some(stuck) = stuck {
-            return harm("deadlock", stuck.detail.clone());
+            return harm(DEADLOCK, stuck.detail.clone());
         }
-        if self.knows(execution.ending) {
+        let well = Ending::Code(0);
+        if execution.ending == well || self.knows(execution.ending) && !self.knows(well) {
             return None;
         }
         let complaints = execution.complaints.excerpt();
@@ -173,6 +202,8 @@ impl Usual {
     }
 }
 
+const DEADLOCK: &str = "deadlock";
+
 /// The sort of harm that is only other output.
 pub(crate) const OUTPUT: &str = "output";
 
@@ -254,7 +285,7 @@ pub fn rank(harm: &Harm) -> usize {
         "crash",
         "assertion",
         "exception",
-        "deadlock",
+        DEADLOCK,
         "hang",
         "exit-code",
         OUTPUT,
@@ -315,6 +346,26 @@ mod tests {
             known.add(&ended(ending, ""));
         }
         known.judge(execution).map(|harm| (harm.kind, harm.detail))
+    }
+
+    #[test]
+    fn what_the_program_does_at_times_counts_if_a_schedule_does_it_each_time() {
+        let (well, crash, other) = (Ending::Code(0), Ending::Signal(11), Ending::Signal(6));
+        let mut flaky = Usual::default();
+        for ending in [well, crash, well] {
+            flaky.add(&ended(ending, ""));
+        }
+        let crashed = ended(crash, "");
+        assert!(flaky.judge(&crashed).is_none());
+        assert_eq!(flaky.judge_even_if_flaky(&crashed).unwrap().kind, "crash");
+        assert!(flaky.judge_even_if_flaky(&ended(well, "")).is_none());
+        // 0.4 to the power of 8 is the first that is less than a thousandth.
+        assert_eq!(flaky.times_to_be_sure(crash), 8);
+        assert_eq!(flaky.times_to_be_sure(other), 1);
+        let mut ill = Usual::default();
+        ill.add(&crashed);
+        assert!(ill.judge_even_if_flaky(&crashed).is_none());
+        assert!(ill.judge_even_if_flaky(&ended(well, "")).is_none());
     }
 
     #[test]

@@ -154,7 +154,11 @@ mod tests {
             (WAITS, "kill -PIPE $$", Ending::Client(128 + 13)),
             (&obeys, kill, Ending::Signal(11)),
             ("echo ready; sleep 0.1; exit 5", "sleep 60", Ending::Code(5)),
-            ("echo ready", "sleep 0.1; exit 2", Ending::Client(2)),
+            (
+                "echo ready; sleep 1",
+                "sleep 1.2; exit 2",
+                Ending::Client(2),
+            ),
             ("exit 4", "exit 0", Ending::Code(4)),
         ] {
             let (seen, _) = served(server, client, LONG);

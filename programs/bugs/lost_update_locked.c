@@ -20,4 +20,5 @@ static void increment(void) {
 int main(void) {
     together(increment, increment);
     printf("%d of 2\n", counter);
+    return counter != 2;
 }

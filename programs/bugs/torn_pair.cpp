@@ -32,10 +32,13 @@ int main() {
         window.setWidth(20);
         window.setHeight(20);
     });
+    int area = 0;
     std::thread reader([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        std::printf("%d\n", window.area());
+        area = window.area();
     });
     resizer.join();
     reader.join();
+    std::printf("%d\n", area);
+    return area != 100 && area != 400; // it is always square
 }

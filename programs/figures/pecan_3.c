@@ -26,5 +26,6 @@ static void T2(void) {
 
 int main(void) {
     together(T1, T2);
-    printf("%d\n", x); // 20, or a lost update: 11
+    printf("%d\n", x);
+    return x == 11; // one after the other it is 20 or 21
 }

@@ -1,9 +1,11 @@
 // pecan.txt Figure 7: Jigsaw's event queue. Each call on the queue is locked, the
-// three together are not: two threads may both find it non-empty, and the
-// second takes from an empty queue. No race, but an atomicity violation.
+// three together are not: two threads may both find it non-empty, and then both
+// take the same event, or one of them takes from an empty queue. No race, but an
+// atomicity violation.
 // expect: atomicity
 // shows: never
 // harm: abort
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <stdexcept>
@@ -44,14 +46,23 @@ static int getNextEvent() {
     return e;
 }
 
+static std::atomic<int> handled[3];
+
+static void handleOne() {
+    if (handled[getNextEvent()]++) throw std::logic_error("handled twice");
+}
+
+static void nap() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
 int main() {
     queue.add(1);
-    std::thread first(getNextEvent);
+    std::thread first(handleOne);
     std::thread second([] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        queue.add(2);
-        getNextEvent();
+        nap();
+        handleOne();
     });
+    nap();
+    queue.add(2);
     first.join();
     second.join();
 }

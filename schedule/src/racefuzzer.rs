@@ -34,6 +34,9 @@
 //!   at the same one of the pair. That is a race, though not the one asked for:
 //!   [`Meeting::pair`] says so.
 //! * [`Resolution`] can be other than random, to try both orders on purpose.
+//! * Who sleeps is enabled in the paper. Here it wakes when somebody who is postponed
+//!   would go otherwise; with every other seed, the odd ones, at any time before that as
+//!   well: what a thread does after a short nap may have to come before all else.
 //!
 //! # What is promised, and what is not
 //! A pair is confirmed in every run if every run brings some thread to one of
@@ -53,7 +56,7 @@ use std::collections::VecDeque;
 
 use racehound_trace::{Rng, SiteId, ThreadId};
 
-use crate::{Pending, Strategy};
+use crate::{Pending, Strategy, restless};
 
 /// Meetings that are kept; a race in a hot loop has millions.
 const MOST_MEETINGS: usize = 4_096;
@@ -107,6 +110,7 @@ struct Postponed {
 /// Brings the statements of pairs together.
 #[derive(Clone, Debug)]
 pub struct RaceFuzzer {
+    seed: u64,
     rng: Rng,
     pairs: Vec<Pair>,
     /// `RaceSet`: the sites of all pairs, sorted.
@@ -138,6 +142,7 @@ impl RaceFuzzer {
         race_set.sort_unstable();
         race_set.dedup();
         Self {
+            seed,
             rng: Rng::new(seed),
             pairs,
             race_set,
@@ -343,7 +348,8 @@ impl Strategy for RaceFuzzer {
             || !self.released.is_empty()
             || self.postponed.iter().any(overdue);
         let meets = |a: &Pending| enabled.iter().any(|b| a.races_with(b));
-        !somebody_goes && enabled.iter().all(|p| self.in_race_set(p) && !meets(p))
+        let is_restless = self.seed % 2 == 1 && restless::wakes(self.seed, self.step, enabled);
+        !somebody_goes && (is_restless || enabled.iter().all(|p| self.in_race_set(p) && !meets(p)))
     }
 
     fn held(&self) -> Vec<ThreadId> {
@@ -419,7 +425,7 @@ mod tests {
 
     #[test]
     fn who_sleeps_is_waited_for_as_long_as_nobody_else_can_be_met() {
-        let mut fuzzer = fuzzer(1);
+        let mut fuzzer = fuzzer(2);
         let writes = at(0, A, write(7));
         let elsewhere = at(2, ELSEWHERE, acquire());
         assert!(fuzzer.awaits_sleepers(&[writes]));
@@ -431,6 +437,21 @@ mod tests {
         }
         fuzzer.release(ThreadId(0));
         assert!(!fuzzer.awaits_sleepers(&[writes]));
+    }
+
+    #[test]
+    fn with_odd_seeds_who_sleeps_wakes_at_any_time() {
+        let enabled = [at(0, ELSEWHERE, acquire()), at(2, ELSEWHERE, acquire())];
+        let woken = |seed: u64| {
+            let mut fuzzer = fuzzer(seed);
+            let mut wakes = || {
+                fuzzer.pick(&enabled);
+                fuzzer.awaits_sleepers(&enabled)
+            };
+            (0..1_000).filter(|_| wakes()).count()
+        };
+        assert_eq!(woken(4), 0);
+        assert!((400..600).contains(&woken(5)), "{}", woken(5));
     }
 
     #[test]

@@ -40,12 +40,14 @@ impl Strategy for Restless {
     /// Asked twice about the same, it says the same: who wakes makes it another
     /// question.
     fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
-        let question = self
-            .steps
-            .wrapping_mul(64)
-            .wrapping_add(enabled.len() as u64);
-        Rng::new(self.seed ^ question.wrapping_mul(0x9e37_79b9_7f4a_7c15)).index(2) == 0
+        wakes(self.seed, self.steps, enabled)
     }
+}
+
+/// Whether the first of the sleepers wakes before this step.
+pub(crate) fn wakes(seed: u64, step: u64, enabled: &[Pending]) -> bool {
+    let question = step.wrapping_mul(64).wrapping_add(enabled.len() as u64);
+    Rng::new(seed ^ question.wrapping_mul(0x9e37_79b9_7f4a_7c15)).index(2) == 0
 }
 
 #[cfg(test)]

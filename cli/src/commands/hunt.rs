@@ -415,12 +415,15 @@ impl<'a> Hunting<'a> {
             None => "the program".to_owned(),
         };
         for (ending, times, of) in course.usual().ailing() {
-            let often = match times == of {
-                true => String::new(),
-                false => format!(" in {times} of {of} executions"),
+            let (often, so) = match times == of {
+                true => (String::new(), "that is no finding"),
+                false => (
+                    format!(" in {times} of {of} executions"),
+                    "told above only if a schedule does it each time",
+                ),
             };
             self.remarks.push(format!(
-                "By itself {subject} {}{often}; that is no finding.{}",
+                "By itself {subject} {}{often}; {so}.{}",
                 ends(ending),
                 advice(ending)
             ));

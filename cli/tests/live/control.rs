@@ -3,7 +3,7 @@
 
 use std::process::Output;
 
-use crate::workshop::{Workshop, stderr, stdout};
+use crate::workshop::{RACEHOUND, Workshop, stderr, stdout};
 use crate::{FINDINGS, USAGE};
 
 /// Programs of the gallery with everything by which threads wait for each other.
@@ -255,6 +255,42 @@ int main(void) {
     let output = scheduled(&shop, &["--schedule", "random", "--seed", "1"]);
     assert_eq!(stdout(&output), "early\nlate\n1\n");
     assert!(began.elapsed().as_secs() < 60);
+}
+
+/// Those that sleep longer wait for their moment while others have come to theirs.
+#[test]
+fn sleepers_wake_at_any_time_and_all_of_them_do() {
+    let shop = Workshop::new();
+    shop.write(
+        "naps.c",
+        r#"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+static atomic_int awake;
+static void *nap(void *micros) {
+    for (int i = 0; i < 3; i++) usleep(*(int *)micros);
+    awake++;
+    return 0;
+}
+int main(void) {
+    static int micros[] = {10000, 20000, 20000, 50000};
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, nap, &micros[i]);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+    printf("%d\n", awake);
+}
+"#,
+    );
+    shop.cc(&["-g", "naps.c", "-o", "naps"]);
+    for seed in 0..20 {
+        let plan = format!("restless:seed={seed}");
+        let mut command = shop.command("timeout");
+        let run = ["60", RACEHOUND, "run", "--schedule", &plan, "--", "./naps"];
+        let output = command.args(run).output().unwrap();
+        assert_eq!(stdout(&output), "4\n", "{plan}: {output:?}");
+    }
 }
 
 #[test]

@@ -316,6 +316,19 @@ int main(void) {
 "#;
 
 #[test]
+fn who_finishes_first_is_nobodys_fault() {
+    let shop = Workshop::new();
+    let program = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../programs/clean/finishing_order.c"
+    );
+    let output = hunted(&shop, &[program]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let all = findings(&shop);
+    assert!(all.iter().all(|f| f["status"] == "predicted"), "{all:?}");
+}
+
+#[test]
 fn what_belongs_together_is_guessed_if_something_comes_of_it() {
     for (show, kinds) in [
         (r#"printf("%d\n", area)"#, &["atomic-set"][..]),

@@ -241,6 +241,44 @@ int main(void) {
     assert!(told.contains("one thread only"), "{told}");
 }
 
+/// Two threads that hurry to the same place: by itself it is anybody's guess who wins.
+const FLAKY: &str = r#"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+static atomic_int waiting = 2, winner;
+static void *hurry(void *me) {
+    waiting--;
+    while (waiting);
+    int nobody = 0;
+    atomic_compare_exchange_strong(&winner, &nobody, *(int *)me);
+    return 0;
+}
+int main(void) {
+    pthread_t threads[2];
+    static int numbers[] = {1, 2};
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, hurry, &numbers[i]);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    if (winner == 2) abort();
+}
+"#;
+
+#[test]
+fn what_makes_a_flaky_program_fail_is_found() {
+    let shop = Workshop::new();
+    shop.write("flaky.c", FLAKY);
+    let output = hunted(&shop, &["flaky.c"]);
+    assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+    let all = findings(&shop);
+    assert_eq!(all[0]["status"], "confirmed", "{all:?}");
+    assert_eq!(all[0]["harm"]["kind"], "crash", "{all:?}");
+    let replay = shop.racehound(&["replay", "R1", "--times", "5"]);
+    assert!(
+        stdout(&replay).starts_with("R1 happened in 5 of 5"),
+        "{replay:?}"
+    );
+}
+
 #[test]
 fn a_program_reads_the_same_each_time_and_in_its_replay() {
     let shop = Workshop::new();

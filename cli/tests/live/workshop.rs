@@ -28,8 +28,11 @@ impl Workshop {
 
     /// A command that runs here.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new(program);
+        // Whoever runs the tests in the background may ignore what asks a program to end.
+        let mut command = Command::new("env");
         command
+            .arg("--default-signal=HUP,INT,QUIT")
+            .arg(program)
             .current_dir(self.0.path())
             .stdin(Stdio::null())
             .env_remove("TSAN_OPTIONS")

@@ -128,10 +128,14 @@ pub struct Course {
     shown_by: BTreeMap<(String, Option<String>, Vec<String>), Assignment>,
     /// Predictions, with the schedules that should make each happen.
     predicted: Vec<(Finding, Vec<Assignment>)>,
+    /// Predictions of races that RaceFuzzer tries first.
+    in_reserve: Vec<(Finding, Vec<Assignment>)>,
     /// The same of guesses.
     guessed: Vec<(Finding, Vec<Assignment>)>,
     /// How often failures had a chance to happen again.
     failures: BTreeMap<(String, Option<String>, Vec<String>), u32>,
+    /// How often they did, each time by the same schedule.
+    failed_again: BTreeMap<(String, Option<String>, Vec<String>), u32>,
     earlier: Vec<Earlier>,
     has_begun: bool,
     has_observed: bool,
@@ -154,8 +158,10 @@ impl Course {
             seen: Vec::new(),
             shown_by: BTreeMap::new(),
             predicted: Vec::new(),
+            in_reserve: Vec::new(),
             guessed: Vec::new(),
             failures: BTreeMap::new(),
+            failed_again: BTreeMap::new(),
             earlier,
             has_begun: false,
             has_observed: false,
@@ -322,6 +328,11 @@ impl Course {
             (Task::Repeat(finding, assignment), Result::Executed(execution)) => {
                 self.runs += 1;
                 if self.happened_again(finding, &assignment.schedule, &execution) {
+                    if finding.kind == Kind::Failure && !self.is_certain(finding, &execution) {
+                        let again = ((**finding).clone(), assignment.clone());
+                        self.repeats.push(again);
+                        return;
+                    }
                     let mut finding = (**finding).clone();
                     finding.schedule = Some(assignment.schedule.to_string());
                     self.forget_harm_unless_shown(&mut finding, &execution);
@@ -352,6 +363,14 @@ impl Course {
             (Task::Repeat(finding, _), Result::Dropped) => self.remember(finding),
             _ => {}
         }
+    }
+
+    /// Whether a failure has happened again often enough, this time included.
+    fn is_certain(&mut self, finding: &Finding, execution: &Execution) -> bool {
+        let needed = self.usual.times_to_be_sure(execution.ending);
+        let times = self.failed_again.entry(finding.identity()).or_default();
+        *times += 1;
+        *times >= needed
     }
 
     /// What was confirmed stays so if there was no time to try it again, or if somebody
@@ -388,13 +407,18 @@ impl Course {
     /// Takes a prediction in, with the files of the schedules that should make it
     /// happen.
     pub fn predict(&mut self, mut finding: Finding, schedules: &[PathBuf]) {
-        if finding.kind == Kind::Race && !self.mark_tried(&finding) {
+        self.stamp(&mut finding);
+        let prediction = (finding.clone(), self.followed(schedules));
+        if finding.kind != Kind::Race || self.mark_tried(&finding) {
+            self.predicted.push(prediction);
+            self.add(finding);
             return;
         }
-        self.stamp(&mut finding);
-        let assignments = self.followed(schedules);
-        self.predicted.push((finding.clone(), assignments));
-        self.add(finding);
+        match self.known(&finding).map(|known| known.status) {
+            Some(Status::Confirmed) => {}
+            Some(Status::Unreproduced) => self.predicted.push(prediction),
+            _ => self.in_reserve.push(prediction),
+        }
     }
 
     /// Takes a guess in, unless it is more than a guess already.
@@ -480,8 +504,7 @@ impl Course {
         };
         finding.status = Status::Confirmed;
         finding.schedule = Some(plan.to_string());
-        finding.reasons.retain(|reason| reason.by != "racefuzzer");
-        finding.found_by.retain(|by| by != "racefuzzer");
+        forget_attempts(&mut finding);
         finding.reasons.push(Explanation {
             by: plan.name().to_owned(),
             because: "an execution that can be repeated shows it each time".to_owned(),
@@ -503,16 +526,19 @@ impl Course {
     }
 
     /// What could not be made to happen by its schedule goes to RaceFuzzer, if that can
-    /// help.
+    /// help and has not been tried.
     fn settle_prediction(&mut self, mut finding: Finding, happened: &[(Plan, Execution)]) {
         let Some((plan, _)) = happened.first() else {
-            if finding.kind == Kind::Race {
-                self.open.push(finding);
-            } else if let Some(known) = self.known(&finding) {
-                known.status = Status::Unreproduced;
+            match self.known(&finding) {
+                Some(known) if known.status != Status::Predicted => {}
+                Some(known) if finding.kind != Kind::Race => known.status = Status::Unreproduced,
+                _ => self.open.push(finding),
             }
             return;
         };
+        if let Some(known) = self.known(&finding) {
+            forget_attempts(known);
+        }
         finding.status = Status::Confirmed;
         finding.schedule = Some(plan.to_string());
         let run = self.runs;
@@ -539,7 +565,7 @@ impl Course {
     fn look_at(&mut self, assignment: &Assignment, execution: Execution) {
         let harm = match assignment.schedule {
             Plan::Free => None,
-            _ => self.usual.judge(&execution),
+            _ => self.usual.judge_even_if_flaky(&execution),
         };
         for mut finding in execution.findings {
             finding.first_run = self.runs;
@@ -591,6 +617,7 @@ impl Course {
             if !self.findings.iter().any(known) && *chances < FAILURE_CHANCES {
                 *chances += 1;
                 self.idle = 0;
+                self.failed_again.remove(&failure.identity());
                 self.repeats.push((failure, again(assignment)));
             }
         }
@@ -608,7 +635,8 @@ impl Course {
     /// What an earlier hunt saw come of a finding counts if it comes of it today. Output
     /// cannot be told from one execution.
     fn forget_harm_unless_shown(&self, finding: &mut Finding, execution: &Execution) {
-        let now = self.usual.judge(execution).map(|harm| harm.kind);
+        let now = self.usual.judge_even_if_flaky(execution);
+        let now = now.map(|harm| harm.kind);
         let is_gone = |harm: &Harm| harm::is_failure(harm) && Some(&harm.kind) != now.as_ref();
         if finding.harm.as_ref().is_some_and(is_gone) {
             finding.harm = None;
@@ -617,7 +645,7 @@ impl Course {
     }
 
     fn happened_again(&self, finding: &Finding, plan: &Plan, execution: &Execution) -> bool {
-        let harm = self.usual.judge(execution);
+        let harm = self.usual.judge_even_if_flaky(execution);
         match (&finding.kind, &finding.harm) {
             (Kind::Failure | Kind::Deadlock, Some(wanted)) => {
                 harm.is_some_and(|harm| harm.kind == wanted.kind)
@@ -651,6 +679,8 @@ impl Course {
             if finding.status == Status::Observed {
                 self.see_again(finding.clone());
             }
+            let is_it = |(other, _): &mut (Finding, _)| other.identity() == finding.identity();
+            self.predicted.extend(self.in_reserve.extract_if(.., is_it));
             _ = self.add(finding);
             return;
         }
@@ -784,6 +814,12 @@ fn status_of_what_happens(finding: &Finding) -> Option<Status> {
         Some(_) => Some(Status::Predicted),
         None => None,
     }
+}
+
+/// That RaceFuzzer tried in vain is of no interest once something else has succeeded.
+fn forget_attempts(finding: &mut Finding) {
+    finding.reasons.retain(|reason| reason.by != "racefuzzer");
+    finding.found_by.retain(|by| by != "racefuzzer");
 }
 
 /// What fails in some executions of a schedule only is not worth more.

@@ -243,6 +243,37 @@ fn a_failure_counts_if_its_schedule_repeats_it() {
 }
 
 #[test]
+fn what_fails_by_itself_at_times_has_to_fail_each_time_by_its_schedule() {
+    for luck in [7, 8] {
+        let (mut free, mut repeats) = (0, 0);
+        let (course, _) = hunted(|task| match task {
+            Task::Usual(_) => {
+                free += 1;
+                match free {
+                    2 => executed(Ending::Signal(11), Vec::new()),
+                    _ => well(),
+                }
+            }
+            Task::Explore(Assignment {
+                schedule: Plan::Random { seed: 2 },
+                ..
+            }) => executed(Ending::Signal(11), Vec::new()),
+            Task::Repeat(..) if repeats < luck => {
+                repeats += 1;
+                executed(Ending::Signal(11), Vec::new())
+            }
+            _ => well(),
+        });
+        assert_eq!((free, repeats), (3, luck));
+        let found: Vec<_> = course.findings().iter().map(|f| f.status).collect();
+        match luck {
+            8 => assert_eq!(found, [Status::Confirmed]),
+            _ => assert!(found.is_empty(), "{found:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_failure_that_a_race_explains_is_not_told_twice() {
     let crash = Harm {
         kind: "crash".into(),
@@ -298,6 +329,95 @@ fn a_prediction_is_followed_and_goes_to_racefuzzer_if_that_fails() {
             let failed = findings.iter().find(|f| f.kind == Kind::Atomicity);
             assert_eq!(failed.unwrap().status, Status::Unreproduced);
         }
+    }
+}
+
+#[test]
+fn a_race_that_racefuzzer_cannot_bring_about_may_have_a_schedule() {
+    for happens in [true, false] {
+        let mut course = Course::new(settings(), Vec::new(), 0);
+        observe(&mut course, |task| match task {
+            Task::Explore(_) => executed(Ending::Code(0), vec![race([2, 3], Status::Predicted)]),
+            _ => well(),
+        });
+        course.predict(race([2, 3], Status::Predicted), &["a".into()]);
+        let (_, tasks) = course.round().unwrap();
+        let [Task::Confirm(suspect)] = &tasks[..] else {
+            panic!("{tasks:?}");
+        };
+        let in_vain = Finding {
+            found_by: vec!["hybrid".into(), "racefuzzer".into()],
+            status: Status::Unreproduced,
+            ..suspect.finding.clone().unwrap()
+        };
+        let outcome = Outcome {
+            findings: vec![in_vain],
+            seed: None,
+            runs: 5,
+            unvisited: Vec::new(),
+            varies: false,
+        };
+        course.learn(&tasks[0], Result::Tried(outcome));
+        let (_, tasks) = course.round().unwrap();
+        let [Task::Follow(_, assignments)] = &tasks[..] else {
+            panic!("{tasks:?}");
+        };
+        let Result::Executed(ended) = well() else {
+            unreachable!();
+        };
+        let plan = assignments[0].schedule.clone();
+        let happened = happens.then_some((plan, *ended)).into_iter().collect();
+        course.learn(&tasks[0], Result::Followed(2, happened));
+        let [finding] = &course.findings()[..] else {
+            panic!("{:?}", course.findings());
+        };
+        let (status, by) = match happens {
+            true => (Status::Confirmed, vec!["hybrid".to_owned()]),
+            false => (
+                Status::Unreproduced,
+                vec!["hybrid".into(), "racefuzzer".into()],
+            ),
+        };
+        assert_eq!((finding.status, finding.found_by.clone()), (status, by));
+        // Nothing goes to and fro.
+        let (phase, _) = course.round().unwrap();
+        assert_eq!(phase, Phase::Exploring);
+    }
+}
+
+#[test]
+fn a_guess_is_confirmed_only_if_the_program_fails_of_it() {
+    let printed = |text: &str| {
+        let Result::Executed(execution) = well() else {
+            unreachable!();
+        };
+        Execution {
+            output: Text::of(text.as_bytes()),
+            ..*execution
+        }
+    };
+    let Result::Executed(crash) = executed(Ending::Signal(11), Vec::new()) else {
+        unreachable!();
+    };
+    for (comes_of_it, status) in [
+        (*crash, Some(Status::Confirmed)),
+        (printed("2 1"), Some(Status::Predicted)),
+        (printed("1 2"), None),
+    ] {
+        let mut course = Course::new(settings(), Vec::new(), 0);
+        observe(&mut course, |_| Result::Executed(Box::new(printed("1 2"))));
+        let torn = Finding {
+            kind: Kind::AtomicSet,
+            ..race([1, 2], Status::Predicted)
+        };
+        course.guess(torn, &["a".into()]);
+        let (_, tasks) = course.round().unwrap();
+        let [Task::Guess(_, assignments)] = &tasks[..] else {
+            panic!("{tasks:?}");
+        };
+        let happened = vec![(assignments[0].schedule.clone(), comes_of_it)];
+        course.learn(&tasks[0], Result::Followed(2, happened));
+        assert_eq!(course.findings().first().map(|f| f.status), status);
     }
 }
 

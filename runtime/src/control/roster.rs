@@ -673,13 +673,14 @@ impl Roster {
             || waiting.any(|member| self.world(member.want) == World::Outside)
     }
 
-    /// Nobody can go on: lets the next moment come that somebody waits for. With
-    /// somebody outside, time passes as it does there.
+    /// Lets the next moment come that somebody still waits for. With somebody outside,
+    /// time passes as it does there.
     fn let_time_pass(&mut self) -> bool {
         if self.depends_on_the_world() {
             return false;
         }
-        let next = self.standing(Standing::Waiting).filter_map(|m| m.until);
+        let waiting = self.standing(Standing::Waiting).filter(|m| !m.timed_out);
+        let next = waiting.filter_map(|m| m.until);
         let Some(moment) = next.chain(self.timers.next()).min() else {
             return false;
         };
