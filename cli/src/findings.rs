@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use racehound_detect::offline::{Outcome, Side, Warning};
 use racehound_report::finding::{Access, Explanation, Finding, Kind, Location, Status};
-use racehound_trace::{SiteId, Space, SyncId, Tables};
+use racehound_trace::{Loc, SiteId, Space, SyncId, Tables};
 
 /// One finding for each pair of sites, in the order of the trace.
 pub(crate) fn from_warnings(outcomes: &[Outcome], space: Space, tables: &Tables) -> Vec<Finding> {
@@ -67,8 +67,8 @@ fn finding(group: &[(&Outcome, &Warning)], space: Space, tables: &Tables) -> Fin
             false => Status::Predicted,
         },
         location: Location {
-            what: what(space).to_owned(),
-            name: tables.loc_name(space, warning.loc),
+            what: what(tables, space, warning.loc).to_owned(),
+            name: tables.shown_loc(space, warning.loc),
             size: warning.size,
             ..Location::default()
         },
@@ -120,9 +120,10 @@ pub(crate) fn at_site(access: Access, id: SiteId, tables: &Tables) -> Access {
 }
 
 /// What a location of a trace is.
-pub(crate) fn what(space: Space) -> &'static str {
+pub(crate) fn what(tables: &Tables, space: Space, loc: Loc) -> &'static str {
     match space {
         Space::Names => "variable",
+        Space::Addresses if tables.variable_at(loc).is_some() => "global",
         Space::Addresses => "address",
     }
 }

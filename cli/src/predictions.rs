@@ -6,7 +6,7 @@ use racehound_predict::pattern::{Kind as PatternKind, Pattern};
 use racehound_predict::regions::Root;
 use racehound_predict::{Circumstances, Forecast, Prediction};
 use racehound_report::finding::{Access, Explanation, Finding, Kind, Location, Status};
-use racehound_trace::Trace;
+use racehound_trace::{Loc, Trace};
 
 use crate::findings::{at_site, names, what};
 
@@ -98,19 +98,21 @@ fn finding<'c>(
 
 /// The variables of the pattern, in their order.
 fn location(trace: &Trace, pattern: &Pattern, prediction: &Prediction) -> Location {
-    let mut variables: Vec<Option<(String, u32)>> = Vec::new();
+    let mut variables: Vec<Option<(Loc, u32)>> = Vec::new();
     for (step, event) in pattern.steps().iter().zip(&prediction.events) {
         let memory = trace.events[*event as usize].op.access();
-        let named = memory.map(|m| (trace.tables.loc_name(trace.space, m.loc), m.size));
+        let place = memory.map(|m| (m.loc, m.size));
         if variables.len() <= step.variable {
             variables.resize(step.variable + 1, None);
         }
-        variables[step.variable] = variables[step.variable].take().or(named);
+        variables[step.variable] = variables[step.variable].take().or(place);
     }
-    let all: Vec<(String, u32)> = variables.into_iter().flatten().collect();
-    let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    let all: Vec<(Loc, u32)> = variables.into_iter().flatten().collect();
+    let named = |(loc, _): &(Loc, u32)| trace.tables.shown_loc(trace.space, *loc);
+    let names: Vec<String> = all.iter().map(named).collect();
+    let first = all.first().map_or(Loc(0), |(loc, _)| *loc);
     Location {
-        what: what(trace.space).to_owned(),
+        what: what(&trace.tables, trace.space, first).to_owned(),
         name: names.join(", "),
         size: all.first().map_or(0, |(_, size)| *size),
         ..Location::default()

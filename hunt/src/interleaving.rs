@@ -392,7 +392,10 @@ impl Teller<'_> {
         let named = !self.name.is_empty() && !self.name.starts_with("0x");
         match one {
             Some(one) if named && is_one(one) && one.overlaps(memory) => self.name.clone(),
-            _ => (self.naming)(memory.loc.0).unwrap_or_default(),
+            _ => match self.tables.variable_at(memory.loc) {
+                Some(_) => self.tables.shown_loc(self.space, memory.loc),
+                None => (self.naming)(memory.loc.0).unwrap_or_default(),
+            },
         }
     }
 }

@@ -24,7 +24,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use racehound_trace::binary::{Strand, Writer};
 use racehound_trace::{Loc, NameId, Op, Site, SiteId, Space, SyncId, Tables, ThreadId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::Context;
 use crate::interpose::Errno;
@@ -77,6 +77,27 @@ struct Tape {
     tables: Tables,
     sites: FxHashMap<Spot, SiteId>,
     names: FxHashMap<String, NameId>,
+    /// Where those variables begin that have a name.
+    variables: FxHashSet<usize>,
+}
+
+/// A variable of the program, where it is now.
+struct Global {
+    name: String,
+    start: usize,
+    size: u64,
+}
+
+impl Global {
+    /// The one that has this address. The tape is not held.
+    fn at(address: usize) -> Option<Self> {
+        let (variable, module) = symbols::variable(address)?;
+        Some(Self {
+            name: variable.name,
+            start: variable.start as usize + module.bias,
+            size: variable.size,
+        })
+    }
 }
 
 /// Where in the program something is done.
@@ -94,6 +115,7 @@ impl Tape {
             tables: Tables::default(),
             sites: FxHashMap::default(),
             names: FxHashMap::default(),
+            variables: FxHashSet::default(),
         }
     }
 
@@ -126,6 +148,15 @@ impl Tape {
         let id = self.tables.names.add(name);
         self.names.insert(name.to_owned(), id);
         id
+    }
+
+    /// Names a variable, unless it has a name.
+    fn know_variable(&mut self, variable: &Global) {
+        if self.variables.insert(variable.start) {
+            let start = Loc(variable.start as u64);
+            self.tables
+                .add_variable_at(&variable.name, start, variable.size);
+        }
     }
 
     /// The site of a spot, given the source line there.
@@ -229,8 +260,10 @@ impl Pending {
         })
     }
 
+    /// The site of a spot. Where it is new, the variable that is accessed there gets its
+    /// name.
     #[inline(always)]
-    fn site(&mut self, spot: Spot) -> SiteId {
+    fn site(&mut self, spot: Spot, address: Option<usize>) -> SiteId {
         let number = match spot {
             Spot::Place(place) => place,
             Spot::Context(context) => context.0 as usize,
@@ -238,21 +271,27 @@ impl Pending {
         let slot = (number ^ number >> 9) % Self::KNOWN;
         match self.known[slot] {
             Some((known, site)) if known == spot => site,
-            _ => self.find_site(spot, slot),
+            _ => self.find_site(spot, slot, address),
         }
     }
 
     #[cold]
-    fn find_site(&mut self, spot: Spot, slot: usize) -> SiteId {
+    fn find_site(&mut self, spot: Spot, slot: usize, address: Option<usize>) -> SiteId {
         let _errno = Errno::keep();
         let known = tape()
             .as_ref()
             .and_then(|tape| tape.sites.get(&spot).copied());
         let site = known.unwrap_or_else(|| {
             let line = spot.line();
+            let variable = address.and_then(Global::at);
             let mut guard = tape();
-            let tape = guard.as_mut();
-            tape.map_or(SiteId(0), |tape| tape.add_site(spot, line))
+            let Some(tape) = guard.as_mut() else {
+                return SiteId(0);
+            };
+            if let Some(variable) = variable {
+                tape.know_variable(&variable);
+            }
+            tape.add_site(spot, line)
         });
         self.known[slot] = Some((spot, site));
         site
@@ -307,7 +346,7 @@ impl Recorder {
     ) {
         let pending = self.pending(thread);
         for (place, loc, size, write) in accesses {
-            let site = pending.site(Spot::Place(place));
+            let site = pending.site(Spot::Place(place), Some(loc.0 as usize));
             pending.strand.access(site, loc, size, write);
         }
         if pending.strand.count() >= MOST_EVENTS || pending.strand.size() >= MOST_BYTES {
@@ -318,7 +357,8 @@ impl Recorder {
     /// Tells of anything else.
     pub(crate) fn event(&mut self, thread: u32, context: Context, op: &Op) {
         let pending = self.pending(thread);
-        let site = pending.site(Spot::Context(context));
+        let address = op.access().map(|memory| memory.loc.0 as usize);
+        let site = pending.site(Spot::Context(context), address);
         pending.need(op);
         pending.strand.put(site, op);
     }
@@ -376,6 +416,7 @@ fn give_up(mut guard: MutexGuard<'_, Option<Tape>>, error: &racehound_trace::Err
 pub(crate) fn forget_places() {
     if let Some(tape) = tape().as_mut() {
         tape.sites.clear();
+        tape.variables.clear();
     }
     MEANINGS.fetch_add(1, Ordering::Relaxed);
 }

@@ -9,6 +9,8 @@ use std::sync::atomic::AtomicU64;
 
 use memmap2::MmapRaw;
 use racehound_sample::{DIRECTORY, Damaged, Function, History, WORDS};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
 const WORD: usize = size_of::<AtomicU64>();
 
@@ -105,7 +107,7 @@ impl Pairs {
             .truncate(false)
             .open(&self.path)?;
         match file.metadata()?.len() {
-            0 => file.set_len((WORDS * WORD) as u64)?,
+            0 => reserve(&file, (WORDS * WORD) as u64)?,
             size if size == (WORDS * WORD) as u64 => {}
             _ => return Err(io::Error::other(Damaged)),
         }
@@ -142,6 +144,16 @@ fn words(mapped: &MmapRaw) -> &[AtomicU64] {
     // other processes included, reads and writes it by atomic operations on words.
     // Nobody makes the file smaller.
     unsafe { std::slice::from_raw_parts(mapped.as_ptr().cast(), mapped.len() / WORD) }
+}
+
+/// Makes a file of that size for which there is room on the disk: who writes to a mapped
+/// file finds out too late.
+fn reserve(file: &File, size: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, size) {
+        // Where files have no room of their own, one has to hope.
+        Err(Errno::OPNOTSUPP) => file.set_len(size),
+        done => Ok(done?),
+    }
 }
 
 #[cfg(test)]

@@ -156,7 +156,10 @@ impl<R: Read> Reader<R> {
         let op = match verb {
             b"r" | b"w" => {
                 let variable = self.variables.id(needed()?, names, |name, _| {
-                    tables.variables.push(Variable { name: Some(name) });
+                    tables.variables.push(Variable {
+                        name: Some(name),
+                        ..Variable::default()
+                    });
                 })?;
                 let loc = Loc(u64::from(variable));
                 match verb {

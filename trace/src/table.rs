@@ -66,11 +66,13 @@ pub struct Function {
     pub offset: u64,
 }
 
-/// A named location, where [`Space::Names`] is used.
+/// A named location.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variable {
     /// Its name.
     pub name: Option<NameId>,
+    /// Where it is, and how many bytes it takes, where [`Space::Addresses`] is used.
+    pub extent: Option<(Loc, u64)>,
 }
 
 /// Strings, one after the other in one allocation.
@@ -160,8 +162,35 @@ impl Tables {
     /// Adds a named location.
     pub fn add_variable(&mut self, name: &str) -> Loc {
         let name = Some(self.names.add(name));
-        self.variables.push(Variable { name });
+        self.variables.push(Variable { name, extent: None });
         Loc(self.variables.len() as u64 - 1)
+    }
+
+    /// Names what is at an address, for so many bytes.
+    pub fn add_variable_at(&mut self, name: &str, loc: Loc, size: u64) {
+        let name = Some(self.names.add(name));
+        let extent = Some((loc, size));
+        self.variables.push(Variable { name, extent });
+    }
+
+    /// What is known to be at an address, and how far behind its beginning that is; the
+    /// latest if there was something else.
+    pub fn variable_at(&self, loc: Loc) -> Option<(&str, u64)> {
+        self.variables.iter().rev().find_map(|variable| {
+            let (start, size) = variable.extent?;
+            let behind = loc.0.checked_sub(start.0).filter(|&behind| behind < size)?;
+            Some((self.name(variable.name)?, behind))
+        })
+    }
+
+    /// What people call a location: the variable there if it is known, and else what
+    /// [`loc_name`](Self::loc_name) says.
+    pub fn shown_loc(&self, space: Space, loc: Loc) -> String {
+        match self.variable_at(loc) {
+            Some((name, 0)) => name.to_owned(),
+            Some((name, behind)) => format!("{name}+{behind}"),
+            None => self.loc_name(space, loc),
+        }
     }
 
     fn name(&self, id: Option<NameId>) -> Option<&str> {

@@ -182,6 +182,8 @@ fn a_race_is_made_to_happen_either_way() {
     where_.sort_unstable();
     assert_eq!(where_, [7, 14]);
     assert_eq!(race[0]["status"], "confirmed", "{findings:#}");
+    assert_eq!(race[0]["location"]["what"], "global", "{findings:#}");
+    assert_eq!(race[0]["location"]["name"], "x", "{findings:#}");
 }
 
 /// What looks like a race, but for a flag that nobody would have set.

@@ -7,7 +7,7 @@
 //! tables and trailing fields it does not know, so either may be added later.
 
 use super::varint::{self, Bytes};
-use crate::id::{FunctionId, NameId, ThreadId};
+use crate::id::{FunctionId, Loc, NameId, ThreadId};
 use crate::table::{Function, Site, SyncObject, Tables, Thread, Variable};
 
 const NAME: u8 = 1;
@@ -90,6 +90,10 @@ pub(super) fn put_new(out: &mut Vec<u8>, tables: &Tables, written: &mut Written)
     }
     for variable in &tables.variables[written.variables..] {
         put_optional(&mut fields, variable.name.map(|n| n.0));
+        if let Some((loc, size)) = variable.extent {
+            varint::put(&mut fields, loc.0);
+            varint::put(&mut fields, size);
+        }
         emit(VARIABLE, &mut fields);
     }
     *written = all;
@@ -132,6 +136,10 @@ pub(super) fn get(bytes: &mut Bytes<'_>, tables: &mut Tables) -> Option<()> {
         }),
         VARIABLE => tables.variables.push(Variable {
             name: name(&mut fields)?,
+            extent: match fields.varint() {
+                Some(start) => Some((Loc(start), fields.varint()?)),
+                None => None,
+            },
         }),
         _ => {}
     }

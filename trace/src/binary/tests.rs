@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Loc;
 use crate::error::Error;
 use crate::generate::{Chaos, Generator, Workload, chaos};
 use crate::memory::Trace;
@@ -63,6 +64,22 @@ fn every_operation_comes_back() {
             assert_eq!(back, trace, "seed {seed}");
         }
     }
+}
+
+#[test]
+fn what_is_at_an_address_keeps_its_name() {
+    let mut trace = sample(1, Space::Addresses);
+    trace.tables.add_variable_at("sum", Loc(0x1000), 8);
+    trace.tables.add_variable_at("plugin", Loc(0x2000), 4);
+    trace.tables.add_variable_at("reloaded", Loc(0x2000), 4);
+    let bytes = write(&trace);
+    let back = Trace::collect(Reader::new(&bytes[..]).unwrap()).unwrap();
+    assert_eq!(back, trace);
+    let shown = |address| back.tables.shown_loc(back.space, Loc(address));
+    assert_eq!(shown(0x1000), "sum");
+    assert_eq!(shown(0x1007), "sum+7");
+    assert_eq!(shown(0x1008), "0x1008");
+    assert_eq!(shown(0x2000), "reloaded");
 }
 
 #[test]
