@@ -8,6 +8,9 @@ use crate::finding::{Access, Finding, Kind, Novelty, Report, Status};
 use crate::text::{self, FAINT, HARM, HEADING};
 use crate::timeline;
 
+/// What has a line only takes no more lines than these.
+const MOST_LINES: usize = 10;
+
 /// All findings, told one after the other. What was tried and did not happen has a line,
 /// and so has what a baseline knows.
 pub fn all(report: &Report) -> String {
@@ -27,7 +30,11 @@ pub fn all(report: &Report) -> String {
     ] {
         if !listed.is_empty() {
             let _ = writeln!(out, "{heading}");
-            out.extend(listed.into_iter().map(line));
+            let more = listed.len().saturating_sub(MOST_LINES);
+            out.extend(listed.into_iter().take(MOST_LINES).map(line));
+            if more > 0 {
+                let _ = writeln!(out, "    and {more} more, which JSON and the page have");
+            }
             out.push('\n');
         }
     }
@@ -220,6 +227,26 @@ mod tests {
             found by: racefuzzer
             replay: racehound replay R1
         ");
+    }
+
+    #[test]
+    fn what_did_not_happen_does_not_fill_the_screen() {
+        let suspect = |line: u32| Finding {
+            id: format!("R{line}"),
+            status: Status::Unreproduced,
+            accesses: vec![access("write", "0.1", line), access("read", "0.2", 9)],
+            ..Finding::default()
+        };
+        let told = |suspects: u32| {
+            all(&Report {
+                findings: (1..=suspects).map(suspect).collect(),
+                ..Report::default()
+            })
+        };
+        assert_eq!(told(10).lines().count(), 12);
+        let many = told(48);
+        assert_eq!(many.lines().count(), 13);
+        assert!(many.contains("and 38 more"), "{many}");
     }
 
     /// However much there is to tell, it is a screen.
