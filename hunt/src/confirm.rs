@@ -23,6 +23,8 @@ pub struct Suspect {
     pub pair: Places,
     /// What suspects them, if they are not just anybody's guess.
     pub finding: Option<Finding>,
+    /// What the program does by itself, where that is known.
+    pub usual: Option<Usual>,
     /// The first seed.
     pub seed: u64,
     /// How many seeds are tried to make them meet.
@@ -71,14 +73,20 @@ pub fn confirm(
     suspect: &Suspect,
     tell: &mut dyn FnMut(Phase),
 ) -> Result<Outcome, Error> {
-    tell(Phase::Usual);
-    let usual = Usual::learn(executor, FREE_RUNS, suspect.limit)?;
+    let (usual, runs) = match &suspect.usual {
+        Some(usual) => (usual.clone(), 0),
+        None => {
+            tell(Phase::Usual);
+            let usual = Usual::learn(executor, FREE_RUNS, suspect.limit)?;
+            (usual, u64::from(FREE_RUNS))
+        }
+    };
     let mut trial = Trial {
         executor,
         suspect,
         usual,
         slowest: None,
-        runs: u64::from(FREE_RUNS),
+        runs,
         unvisited: None,
     };
     let mut outcome = trial.bring_together(tell)?;
@@ -87,7 +95,13 @@ pub fn confirm(
         let seed = outcome.seed.unwrap_or(suspect.seed);
         match trial.provoke(seed, &mut harms, tell) {
             // What is confirmed stays so, with the harm seen by then.
-            Ok(()) | Err(Error::Stopped) => blame(&mut outcome.findings, harms),
+            Ok(()) | Err(Error::Stopped) => {
+                for finding in &mut outcome.findings {
+                    let its = harms.iter().filter(|provoked| provoked.is_of(finding));
+                    let its = its.map(|provoked| provoked.harm.clone()).collect();
+                    blame(std::slice::from_mut(finding), its);
+                }
+            }
             Err(error) => return Err(error),
         }
     }
@@ -177,10 +191,9 @@ pub fn settle(
     let usual = Usual::learn(executor, FREE_RUNS, limit)?;
     settled.runs += u64::from(FREE_RUNS);
     if let Some(harm) = usual.judge(&again) {
-        let mut harms = Vec::new();
-        note(&mut harms, harm, plan, 1);
+        let harm = shown(harm, plan, 1);
         let confirmed = settled.findings.iter_mut().filter(|f| is_confirmed(f));
-        confirmed.for_each(|finding| blame(std::slice::from_mut(finding), harms.clone()));
+        confirmed.for_each(|finding| blame(std::slice::from_mut(finding), vec![harm.clone()]));
     }
     Ok(settled)
 }
@@ -292,7 +305,7 @@ impl Trial<'_> {
     fn provoke(
         &mut self,
         seed: u64,
-        harms: &mut Vec<Harm>,
+        harms: &mut Vec<Provoked>,
         tell: &mut dyn FnMut(Phase),
     ) -> Result<(), Error> {
         for seed in seed..seed.saturating_add(self.suspect.harm_seeds) {
@@ -306,7 +319,7 @@ impl Trial<'_> {
                     continue;
                 }
                 match self.usual.judge_even_if_flaky(&execution) {
-                    Some(harm) => self.add(harms, harm, &plan, execution.ending)?,
+                    Some(harm) => self.add(harms, harm, &plan, &execution)?,
                     None => well.push((plan, execution)),
                 }
             }
@@ -315,9 +328,9 @@ impl Trial<'_> {
                 && self.prints(plan, one)?
                 && self.prints(other_plan, other)?
             {
-                note(harms, harm, other_plan, self.runs);
+                note(harms, harm, other_plan, self.runs, &met(other));
             }
-            if harms.iter().any(|harm| harm::rank(harm) <= EXCEPTION) {
+            if harms.iter().any(|one| harm::rank(&one.harm) <= EXCEPTION) {
                 break;
             }
         }
@@ -327,24 +340,25 @@ impl Trial<'_> {
     /// Adds harm of a new kind that shows again.
     fn add(
         &mut self,
-        harms: &mut Vec<Harm>,
+        harms: &mut Vec<Provoked>,
         harm: Harm,
         plan: &Plan,
-        ending: Ending,
+        execution: &Execution,
     ) -> Result<(), Error> {
-        if harms.iter().any(|known| known.kind == harm.kind) {
+        let new = met(execution);
+        if is_known(harms, &harm, &new) {
             return Ok(());
         }
         let run = self.runs;
         let limit = self.usual.limit(self.slowest, self.suspect.limit);
-        for _ in 0..self.usual.times_to_be_sure(ending) {
+        for _ in 0..self.usual.times_to_be_sure(execution.ending) {
             let again = self.execute_within(limit * harm::DOUBT, plan)?;
             let same = self.usual.judge_even_if_flaky(&again);
             if same.is_none_or(|same| same.kind != harm.kind) || met(&again).is_empty() {
                 return Ok(());
             }
         }
-        note(harms, harm, plan, run);
+        note(harms, harm, plan, run, &new);
         Ok(())
     }
 
@@ -358,20 +372,48 @@ impl Trial<'_> {
 /// There is no need to look for worse: the rank of an exception.
 const EXCEPTION: usize = 2;
 
-fn note(harms: &mut Vec<Harm>, harm: Harm, plan: &Plan, run: u64) {
-    if harms.iter().any(|known| known.kind == harm.kind) {
-        return;
+/// Harm, and what met in the execution that showed it.
+struct Provoked {
+    harm: Harm,
+    met: Vec<Finding>,
+}
+
+impl Provoked {
+    fn is_of(&self, finding: &Finding) -> bool {
+        let mut identities = self.met.iter().map(Finding::identity);
+        identities.any(|identity| identity == finding.identity())
     }
+}
+
+/// Whether harm of that kind is known of all that met.
+fn is_known(harms: &[Provoked], harm: &Harm, met: &[Finding]) -> bool {
+    met.iter().all(|finding| {
+        let mut its = harms.iter().filter(|one| one.is_of(finding));
+        its.any(|one| one.harm.kind == harm.kind)
+    })
+}
+
+fn note(harms: &mut Vec<Provoked>, harm: Harm, plan: &Plan, run: u64, met: &[Finding]) {
+    if !is_known(harms, &harm, met) {
+        harms.push(Provoked {
+            harm: shown(harm, plan, run),
+            met: met.to_vec(),
+        });
+    }
+}
+
+/// Harm, with the plan that shows it.
+fn shown(harm: Harm, plan: &Plan, run: u64) -> Harm {
     let seed = match plan {
         Plan::RaceFuzzer { seed, .. } => Some(*seed),
         _ => None,
     };
-    harms.push(Harm {
+    Harm {
         run,
         seed,
         schedule: Some(plan.to_string()),
         ..harm
-    });
+    }
 }
 
 /// What one order made the program print and the other one did not. Lines in
@@ -509,6 +551,7 @@ mod tests {
         };
         let place = |text: &str| vec![text.to_owned()];
         let suspect = Suspect {
+            usual: None,
             pair: Places {
                 first: place("a.c:1"),
                 second: place("a.c:2"),

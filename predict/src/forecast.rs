@@ -9,7 +9,7 @@ use crate::index::{Index, Settings};
 use crate::order::Atomics;
 use crate::pattern::{Kind, Pattern, builtin};
 use crate::regions::{Regions, Root};
-use crate::search::{Search, Verdict, has_long_regions, spares_the_protected};
+use crate::search::{Outcome, Search, Verdict, has_long_regions, spares_the_protected};
 use crate::weave::{Goal, Weave, Woven, weave};
 
 /// What to look for, and how.
@@ -72,6 +72,8 @@ pub struct Forecast<'t> {
     pub predictions: Vec<Prediction>,
     /// What the search has found, and no order of the trace's events allows.
     pub pruned: Vec<Prediction>,
+    /// Whether everything was looked for, to the end.
+    pub is_complete: bool,
 }
 
 /// Predicts access anomalies from a trace.
@@ -92,6 +94,16 @@ pub struct Forecast<'t> {
 /// # Ok::<(), racehound_trace::Error>(())
 /// ```
 pub fn predict<'t>(trace: &'t Trace, options: &Options) -> Forecast<'t> {
+    predict_until(trace, options, &|| false)
+}
+
+/// The same, as far as it comes before it is told to stop: races first, then what is in
+/// more and more places.
+pub fn predict_until<'t>(
+    trace: &'t Trace,
+    options: &Options,
+    stop: &dyn Fn() -> bool,
+) -> Forecast<'t> {
     let regions = Regions::with_functions(options.atomic_functions.iter().copied());
     let settings = Settings {
         atomics: options.atomics,
@@ -140,7 +152,11 @@ pub fn predict<'t>(trace: &'t Trace, options: &Options) -> Forecast<'t> {
             }
         }
     };
-    let racing = Search::new(&mut index, patterns, options.window, &mut judge).run();
+    let search = Search::new(&mut index, patterns, options.window, stop, &mut judge);
+    let Outcome {
+        racing,
+        is_complete,
+    } = search.run();
     let mut found: Vec<Found> = found.into_values().collect();
     found.sort_unstable_by_key(|f| (f.prediction.pattern, f.prediction.events.clone()));
     let (kept, pruned): (Vec<Found>, Vec<Found>) = found
@@ -156,6 +172,7 @@ pub fn predict<'t>(trace: &'t Trace, options: &Options) -> Forecast<'t> {
         sites: Vec::new(),
         predictions: predictions(kept),
         pruned: predictions(pruned),
+        is_complete,
     };
     forecast.name_sites();
     forecast

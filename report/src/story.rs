@@ -11,20 +11,32 @@ use crate::timeline;
 /// What has a line only takes no more lines than these.
 const MOST_LINES: usize = 10;
 
+/// Of what was not tried, so much is told as if it had happened.
+const MOST_PREDICTED: usize = 5;
+
 /// All findings, told one after the other. What was tried and did not happen has a line,
-/// and so has what a baseline knows.
+/// and so has what a baseline knows, and what is predicted where that is a lot.
 pub fn all(report: &Report) -> String {
     let mut out = String::new();
     let known = |f: &&Finding| f.baseline == Some(Novelty::Unchanged);
     let is_open = |f: &&Finding| f.status == Status::Unreproduced && !known(f);
     let findings = || report.findings.iter();
-    for told in findings().filter(|f| !is_open(f) && !known(f)) {
-        out += &finding(told);
+    let mut predicted: Vec<&Finding> = Vec::new();
+    let mut told = 0;
+    for one in findings().filter(|f| !is_open(f) && !known(f)) {
+        let is_predicted = one.status == Status::Predicted;
+        told += usize::from(is_predicted);
+        if is_predicted && told > MOST_PREDICTED {
+            predicted.push(one);
+            continue;
+        }
+        out += &finding(one);
         out.push('\n');
     }
     let known: Vec<&Finding> = findings().filter(known).collect();
     let open: Vec<&Finding> = findings().filter(is_open).collect();
     for (heading, listed) in [
+        ("Predicted as well:", predicted),
         ("Suspected, tried, and did not happen:", open),
         ("Known in the baseline:", known),
     ] {
@@ -247,6 +259,25 @@ mod tests {
         let many = told(48);
         assert_eq!(many.lines().count(), 13);
         assert!(many.contains("and 38 more"), "{many}");
+    }
+
+    #[test]
+    fn what_is_predicted_is_told_as_far_as_anybody_reads() {
+        let prediction = |line: u32| Finding {
+            id: format!("R{line}"),
+            status: Status::Predicted,
+            accesses: vec![access("write", "0.1", line), access("read", "0.2", 9)],
+            ..Finding::default()
+        };
+        let told = all(&Report {
+            findings: (1..=20).map(prediction).collect(),
+            ..Report::default()
+        });
+        let told = text::plain(&told);
+        let headings = told.lines().filter(|line| line.starts_with('R')).count();
+        assert_eq!(headings, 5, "{told}");
+        assert!(told.contains("Predicted as well:\n    R6 "), "{told}");
+        assert!(told.contains("and 5 more"), "{told}");
     }
 
     /// However much there is to tell, it is a screen.

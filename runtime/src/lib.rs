@@ -78,6 +78,7 @@ mod rule;
 mod sampling;
 mod shadow;
 mod shadow_range;
+mod shared_memory;
 mod signals;
 mod spin;
 mod spool;

@@ -149,3 +149,9 @@ pub(crate) unsafe fn compare_exchange_16(at: *mut u128, old: u128, new: u128) ->
     }
     u128::from(low) | u128::from(high) << 64
 }
+
+/// An array on the heap, and never on the stack: the threads of libraries have small ones.
+pub(crate) fn boxed<T: Clone, const N: usize>(value: T) -> Box<[T; N]> {
+    let array = vec![value; N].try_into();
+    array.unwrap_or_else(|_| unreachable!("it has that many"))
+}

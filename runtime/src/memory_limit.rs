@@ -66,6 +66,11 @@ pub(crate) fn thread_ended() {
     }
 }
 
+/// Whether a thread of ours looks.
+pub(crate) fn is_watched() -> bool {
+    HANDLE.load(Ordering::Relaxed) != 0
+}
+
 /// This is a copy of the process, in which nobody looks.
 pub(crate) fn in_child() {
     HANDLE.store(0, Ordering::Relaxed);

@@ -163,7 +163,7 @@ const NO_KEY: Key = Key {
 impl Default for Merges {
     fn default() -> Self {
         Self {
-            recent: Box::new([(NO_KEY, Half::NONE); RECENT]),
+            recent: crate::memory::boxed((NO_KEY, Half::NONE)),
         }
     }
 }

@@ -188,7 +188,7 @@ const STEPS: usize = 64;
 impl Default for Steps {
     fn default() -> Self {
         Self {
-            recent: Box::new([Step::default(); STEPS]),
+            recent: memory::boxed(Step::default()),
         }
     }
 }

@@ -297,7 +297,9 @@ pub(crate) fn introduce() {
         (all.add(None, Context::UNKNOWN), clock)
     };
     let stack = crate::stack::extent();
-    begin(Thread::new(number, clock, order, stack.len()));
+    let mut thread = Thread::new(number, clock, order, stack.len());
+    thread.is_a_librarys = number != 0;
+    begin(thread);
 }
 
 /// The current thread ends.

@@ -38,6 +38,8 @@ const RECENT: usize = 1024;
 pub(crate) struct Thread {
     /// `T1` in reports; 0 is the main thread.
     pub(crate) number: u32,
+    /// A library made it behind our back.
+    pub(crate) is_a_librarys: bool,
     /// Its stamps so far reach to this one.
     pub(crate) stamp: Stamp,
     /// First stamp of the current epoch.
@@ -104,6 +106,13 @@ fn slot(parent: Context, place: usize) -> usize {
     (mixed >> (64 - RECENT.ilog2())) as usize & !1
 }
 
+/// Whether a library has made the current thread behind our back.
+#[inline]
+pub(crate) fn is_a_librarys() -> bool {
+    // SAFETY: our own block, and the thread is its own.
+    unsafe { (*hot()).thread.as_ref() }.is_some_and(|thread| thread.is_a_librarys)
+}
+
 /// Nobody may enter the runtime: shadow memory is being swept.
 pub(crate) static PAUSED: AtomicBool = AtomicBool::new(false);
 
@@ -112,6 +121,7 @@ impl Thread {
     pub(crate) fn new(number: u32, clock: ThreadCell, order: Order, stack: usize) -> Box<Self> {
         let mut thread = Box::new(Self {
             number,
+            is_a_librarys: false,
             stamp: Stamp::NONE,
             floor: Stamp::NONE,
             fresh: Stamp::NONE,
@@ -129,7 +139,7 @@ impl Thread {
             noise: None,
             frames: Frames::new(stack),
             resting: std::ptr::null_mut(),
-            recent: Box::new([Recent::default(); RECENT]),
+            recent: crate::memory::boxed(Recent::default()),
             steps: Some(Steps::default()),
             merges: Merges::default(),
             loads: Loads::default(),

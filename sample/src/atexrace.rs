@@ -91,7 +91,9 @@ impl<P: Past> AtexRace<P> {
             past,
             meetings: Vec::new(),
             by_pair: FxHashMap::default(),
-            recent: Box::new([(Function(0), Function(0), usize::MAX); RECENT]),
+            recent: vec![(Function(0), Function(0), usize::MAX); RECENT]
+                .try_into()
+                .expect("that many"),
             present: Vec::new(),
             pass: 0,
             obliged: 0,

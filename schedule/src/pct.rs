@@ -28,9 +28,10 @@
 //! * Without a change point, yield or block nothing is ever preempted.
 //!
 //! # Deviations
-//! * A thread that [yields](Strategy::yields) drops below everybody. Strict
-//!   priorities would run a spin-wait for ever; the guarantee does not cover
-//!   programs that need this.
+//! * A thread that [yields](Strategy::yields) drops below everybody, and so does one that
+//!   has gone on for `LONGEST_SPELL` steps while others could. Strict priorities would
+//!   run a loop that waits for somebody for ever, which no real scheduler does; the
+//!   guarantee does not cover programs that need this.
 //! * Which waiter a notify wakes is not a matter of priorities: it is drawn,
 //!   and a bug that needs a certain one has that much less of a chance.
 //! * If the execution is longer than expected its end has no change points;
@@ -50,6 +51,9 @@ use crate::{Pending, Strategy};
 /// Powers of two that the length of an execution may reach, if it is not known.
 const OCTAVES: u64 = 24;
 
+/// Steps that a thread may make in a row while others could go.
+const LONGEST_SPELL: u64 = 5_000;
+
 /// Strict random priorities, changed at a few random steps.
 #[derive(Clone, Debug)]
 pub struct Pct {
@@ -64,6 +68,8 @@ pub struct Pct {
     steps: u64,
     /// The priority the last thread to yield was given, from 0 downwards.
     lowest: i64,
+    /// Who goes, and for how many steps while others could.
+    spell: (ThreadId, u64),
 }
 
 impl Pct {
@@ -91,12 +97,26 @@ impl Pct {
             change_points,
             steps: 0,
             lowest: 0,
+            spell: (ThreadId(0), 0),
         }
     }
 
     /// The steps so far; after a run, the length to expect of the next.
     pub fn steps(&self) -> u64 {
         self.steps
+    }
+
+    /// Whether a thread that makes a step has gone on for too long by now.
+    fn is_too_long(&mut self, thread: ThreadId, enabled: usize) -> bool {
+        if self.spell.0 != thread {
+            self.spell = (thread, 0);
+        }
+        self.spell.1 += u64::from(enabled > 1);
+        let is_too_long = self.spell.1 >= LONGEST_SPELL;
+        if is_too_long {
+            self.spell.1 = 0;
+        }
+        is_too_long
     }
 
     fn welcome(&mut self, thread: ThreadId) {
@@ -127,6 +147,9 @@ impl Strategy for Pct {
         let urgent = (0..enabled.len()).max_by_key(|&i| self.priority(enabled[i].thread));
         let index = urgent.expect("somebody is enabled");
         self.steps += 1;
+        if self.is_too_long(enabled[index].thread, enabled.len()) {
+            self.yields(enabled[index].thread);
+        }
         for (point, priority) in self.change_points.iter().zip(1..) {
             if *point == self.steps {
                 self.dropped.insert(enabled[index].thread, priority);
@@ -161,6 +184,24 @@ mod tests {
             order.push(left.remove(pct.pick(&enabled(&left))).0);
         }
         order
+    }
+
+    #[test]
+    fn nobody_goes_on_for_ever_while_others_could() {
+        let both = enabled(&[(0, 0), (1, 1)]);
+        for seed in 0..20 {
+            let mut pct = Pct::new(seed, 1, 1);
+            let picks: Vec<usize> = (0..3 * LONGEST_SPELL).map(|_| pct.pick(&both)).collect();
+            let first = picks.iter().filter(|pick| **pick == 0).count() as u64;
+            assert!(
+                (LONGEST_SPELL..=2 * LONGEST_SPELL).contains(&first),
+                "{first}"
+            );
+        }
+        let mut pct = Pct::new(1, 1, 1);
+        let alone = &both[..1];
+        (0..2 * LONGEST_SPELL).for_each(|_| _ = pct.pick(alone));
+        assert!(pct.dropped.is_empty(), "nobody else could go");
     }
 
     #[test]

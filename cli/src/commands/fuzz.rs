@@ -98,6 +98,7 @@ fn many(args: &Run, plan: &Plan, mut program: Program, times: u64) -> Result<u8,
     for pair in pairs {
         let suspicion = suspicions.iter().find(|(suspected, _)| suspected == pair);
         let suspect = Suspect {
+            usual: None,
             pair: pair.clone(),
             finding: suspicion.and_then(|(_, finding)| finding.clone()),
             seed: *seed,

@@ -210,7 +210,7 @@ impl<'a> Hunting<'a> {
             limit: Duration::from_secs(self.args.timeout).min(self.args.budget / LONGEST_PART),
             attempts: ATTEMPTS,
             explorers: EXPLORERS.max(self.jobs() as u64),
-            patience: PATIENCE,
+            patience: MOST_PATIENCE,
             relations: store::relations(&self.program.path)?,
             schedules: self.place.path().to_owned(),
             trace: self.place.trace(&format!("trace-{number}")),
@@ -245,9 +245,16 @@ impl<'a> Hunting<'a> {
         let explored = self.store.runs(&self.report.program)?;
         let earlier = self.earlier(test.as_ref())?;
         let mut course = Course::new(self.settings(test.clone())?, earlier, explored);
+        // One of many tests has its turn, and no more.
+        let enough = match test {
+            Some(_) => Duration::ZERO,
+            None => self.args.budget / IDLE_PART,
+        };
+        let begun = Instant::now();
         let mut gone = Ok(());
         while gone.is_ok()
             && !self.is_over_at(&course, runs)
+            && !(course.idle() >= PATIENCE && (course.has_confirmed() || begun.elapsed() >= enough))
             && let Some((phase, tasks)) = course.round()
         {
             gone = self.go_round(&mut course, phase, &tasks);
@@ -314,22 +321,49 @@ impl<'a> Hunting<'a> {
             self.alone.push(name.to_owned());
             return;
         }
-        self.forecast(&trace, "", |finding, files| course.predict(finding, files));
+        let whole = self.forecast(&trace, "", |finding, files| {
+            // What a lock keeps together are not values that nobody needs a lock for.
+            let is_atomic = finding.accesses.iter().all(|access| access.atomic);
+            match finding.kind != Kind::Race && is_atomic {
+                true => course.guess(finding, files),
+                false => course.predict(finding, files),
+            }
+        });
         let mut guesses = 0;
         let guessed = racehound_predict::with_guessed_regions(&trace);
-        self.forecast(&guessed, "guess-", |finding, files| {
+        let guessed_whole = self.forecast(&guessed, "guess-", |finding, files| {
             if finding.kind != Kind::Race && guesses < MOST_GUESSES {
                 guesses += 1;
                 course.guess(finding, files);
             }
         });
+        if !(whole && guessed_whole || self.program.stop.is_due()) {
+            let (name, events) = (course.test(), trace.events.len());
+            let name = name.map_or("the program", |test| &test.name);
+            self.remarks.push(format!(
+                "Not everything was looked for in the {events} recorded events of {name}: \
+                 `racehound predict` on a trace takes its time."
+            ));
+        }
     }
 
-    /// Predicts, and has each prediction taken with the files of its schedules.
-    fn forecast(&self, trace: &Trace, prefix: &str, mut take: impl FnMut(Finding, &[PathBuf])) {
+    /// Predicts, and has each prediction taken with the files of its schedules; false if
+    /// there was no time for all of it.
+    fn forecast(
+        &self,
+        trace: &Trace,
+        prefix: &str,
+        mut take: impl FnMut(Finding, &[PathBuf]),
+    ) -> bool {
         let number = self.report.tests.len();
-        let forecast = racehound_predict::predict(trace, &racehound_predict::Options::default());
+        let (begun, share) = (Instant::now(), self.args.budget / FORECASTING);
+        let stop = || self.program.stop.is_due() || begun.elapsed() > share;
+        let options = racehound_predict::Options::default();
+        let forecast = racehound_predict::predict_until(trace, &options, &stop);
         for predicted in predictions::findings(trace, &forecast) {
+            if begun.elapsed() > 2 * share || self.program.stop.is_due() {
+                return false;
+            }
             let mut files = Vec::new();
             for (name, schedule) in predict::schedules(&forecast, &predicted) {
                 let file = format!("{prefix}{number}-{name}.schedule");
@@ -340,6 +374,7 @@ impl<'a> Hunting<'a> {
             }
             take(predicted.finding, &files);
         }
+        forecast.is_complete
     }
 
     fn is_over(&self, runs: Option<u64>) -> bool {
@@ -483,6 +518,9 @@ impl<'a> Hunting<'a> {
 
 /// Longer traces are not predicted from, in bytes.
 const LARGEST_TRACE: u64 = 64 << 20;
+/// What part of the budget a search for predictions may take, and their schedules.
+const FORECASTING: u32 = 20;
+
 /// What part of the budget one execution may take; else nothing comes of the others.
 const LONGEST_PART: u32 = 4;
 /// Guesses that are followed.
@@ -491,8 +529,12 @@ const MOST_GUESSES: usize = 16;
 const ATTEMPTS: u64 = 5;
 /// Exploring executions in a round, at least.
 const EXPLORERS: u64 = 8;
-/// Rounds of them that bring nothing new before the hunt ends.
+/// Rounds of them that bring nothing new before a hunt ends that has confirmed something,
+/// or has taken this part of its budget; and before any does.
 const PATIENCE: u32 = 4;
+const IDLE_PART: u32 = 10;
+const MOST_PATIENCE: u32 = 60;
+
 /// What is of any use to a test; rather some are not reached.
 const SHORTEST_SHARE: Duration = Duration::from_secs(2);
 

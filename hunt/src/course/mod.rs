@@ -266,6 +266,7 @@ impl Course {
         Some(Task::Confirm(Box::new(Suspect {
             pair: places::of(&finding)?,
             finding: Some(finding),
+            usual: Some(self.usual.clone()).filter(Usual::is_known),
             seed: self.settings.seed,
             attempts: self.settings.attempts,
             harm_seeds: self.settings.attempts.min(8),
@@ -752,6 +753,17 @@ impl Course {
         findings::sort(&mut findings);
         findings::number(&mut findings);
         findings
+    }
+
+    /// For how many rounds exploring has brought nothing new.
+    pub fn idle(&self) -> u32 {
+        self.idle
+    }
+
+    /// Whether anything is confirmed.
+    pub fn has_confirmed(&self) -> bool {
+        let mut statuses = self.findings.iter().map(|finding| finding.status);
+        statuses.any(|status| status == Status::Confirmed)
     }
 
     /// How many executions there were.

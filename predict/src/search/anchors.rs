@@ -176,6 +176,9 @@ impl Search<'_, '_> {
         }
         let mut open = Vec::new();
         for number in 0..self.index.regions.len() {
+            if self.is_over() {
+                break;
+            }
             let region = &self.index.regions[number];
             let contours = region.contours(self.index);
             let groups: Vec<u32> = region.accesses.iter().map(|(group, _)| *group).collect();
@@ -255,6 +258,9 @@ impl Search<'_, '_> {
             return;
         };
         for (i, &(group, event)) in accesses.iter().enumerate() {
+            if self.is_over() {
+                return;
+            }
             let later = chosen.last().is_none_or(|(_, last)| event > *last);
             let this = &self.index.groups[group as usize];
             let agrees = |(number, (other, _)): (usize, &Access)| {
@@ -284,6 +290,9 @@ impl Search<'_, '_> {
                 None => (0..self.index.groups.len() as u32).collect(),
             };
             for group in candidates {
+                if self.is_over() {
+                    return;
+                }
                 let g = &self.index.groups[group as usize];
                 let thread = g.thread;
                 if fits(join.steps[step].access, g)
@@ -307,6 +316,9 @@ impl Search<'_, '_> {
             None => (0..of_unit.all.len()).collect(),
         };
         for candidate in candidates {
+            if self.is_over() {
+                return;
+            }
             let binding = &of_unit.all[candidate];
             if join.admits(self.index, unit, binding.thread, &binding.groups) {
                 let times = Rc::new(binding.times.clone());
@@ -383,7 +395,7 @@ impl Search<'_, '_> {
                 events[*step] = *event;
             }
             self.meet_at(join, places, number + 1, events);
-            if self.is_settled(places) {
+            if self.is_settled(places) || self.is_over() {
                 return;
             }
         }

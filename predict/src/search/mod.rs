@@ -72,7 +72,22 @@ pub(crate) struct Search<'s, 't> {
     bindings: FxHashMap<Shape, Rc<Bindings>>,
     /// Places of accesses that nothing orders: synchronisation alone does not
     /// say what they see.
+    racing: FxHashSet<SiteId>,
+    /// Whether to stop; asked now and then, and not again after a yes.
+    stop: &'s dyn Fn() -> bool,
+    asked: u32,
+    is_stopped: bool,
+}
+
+/// How many steps of the search come between two questions whether to stop.
+const UNASKED: u32 = 1 << 10;
+
+/// What a search comes to, beside the candidates that were judged.
+pub(crate) struct Outcome {
+    /// Places of accesses that nothing orders.
     pub(crate) racing: FxHashSet<SiteId>,
+    /// Whether everything was looked at.
+    pub(crate) is_complete: bool,
 }
 
 impl<'s, 't> Search<'s, 't> {
@@ -81,6 +96,7 @@ impl<'s, 't> Search<'s, 't> {
         index: &'s mut Index<'t>,
         patterns: &'s [Pattern],
         window: Option<u32>,
+        stop: &'s dyn Fn() -> bool,
         judge: &'s mut Judge<'s>,
     ) -> Self {
         Self {
@@ -93,18 +109,33 @@ impl<'s, 't> Search<'s, 't> {
             open_regions: None,
             bindings: FxHashMap::default(),
             racing: FxHashSet::default(),
+            stop,
+            asked: 0,
+            is_stopped: false,
         }
     }
 
-    /// Finds everything, and says where accesses race.
-    pub(crate) fn run(mut self) -> FxHashSet<SiteId> {
+    /// Finds everything, unless it is stopped.
+    pub(crate) fn run(mut self) -> Outcome {
         self.find_races();
         for number in 0..self.patterns.len() {
             if self.patterns[number].kind() != Kind::Race {
                 self.find_tuples(number);
             }
         }
-        self.racing
+        Outcome {
+            racing: self.racing,
+            is_complete: !self.is_stopped,
+        }
+    }
+
+    /// Whether the search is over before its end.
+    fn is_over(&mut self) -> bool {
+        self.asked = self.asked.wrapping_add(1);
+        if self.asked.is_multiple_of(UNASKED) && !self.is_stopped {
+            self.is_stopped = (self.stop)();
+        }
+        self.is_stopped
     }
 
     fn is_settled(&self, places: &Places) -> bool {
@@ -120,6 +151,11 @@ impl<'s, 't> Search<'s, 't> {
             if last - first > window {
                 return;
             }
+        }
+        // A schedule takes longer than anything else.
+        self.is_stopped |= (self.stop)();
+        if self.is_stopped {
+            return;
         }
         let verdict = (self.judge)(self.index, pattern, events);
         let tries = self.tries.entry(places.clone()).or_default();

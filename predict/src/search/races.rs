@@ -56,6 +56,9 @@ impl Search<'_, '_> {
     }
 
     fn pair(&mut self, a: u32, b: u32) {
+        if self.is_over() {
+            return;
+        }
         let (first, second) = (
             &self.index.groups[a as usize],
             &self.index.groups[b as usize],

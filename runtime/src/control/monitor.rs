@@ -206,6 +206,22 @@ fn go_on(roster: &mut super::roster::Roster) {
     }
 }
 
+/// Whether there is a thread that watches.
+pub(super) fn is_there() -> bool {
+    HANDLE.load(Ordering::Relaxed) != 0
+}
+
+/// How many threads the process has.
+pub(super) fn threads() -> Option<usize> {
+    /// Behind the name, counted from 0.
+    const THREADS: usize = 17;
+    let text = std::fs::read("/proc/self/stat").ok()?;
+    let name_ends = text.iter().rposition(|&c| c == b')')?;
+    let fields = text[name_ends + 1..].split(|&c| c == b' ').skip(1);
+    let threads = fields.into_iter().nth(THREADS)?;
+    std::str::from_utf8(threads).ok()?.parse().ok()
+}
+
 /// What the kernel says a thread does.
 fn state(os_id: i32) -> Option<u8> {
     let text = std::fs::read(format!("/proc/self/task/{os_id}/stat")).ok()?;

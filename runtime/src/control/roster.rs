@@ -20,13 +20,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::baton::Baton;
 use super::clock::{Clock, Moment};
 use super::ending::LastStack;
-use super::is_guided;
 use super::signalling::{self, Set};
 use super::sites::{Names, TraceNames};
 use super::team::Team;
 use super::timers::Timers;
+use super::{is_guided, monitor};
 use crate::context::Context;
 use crate::interpose::descriptors;
+use crate::memory_limit;
 use crate::tls::Hot;
 use crate::triggers::{self, Stand};
 
@@ -514,7 +515,8 @@ impl Roster {
                 let somebody_may_help =
                     self.depends_on_the_world() || waiting.any(perhaps) || !self.timers.is_empty();
                 let somebody_waits = self.standing(Standing::Waiting).next().is_some();
-                return match somebody_waits && !somebody_may_help {
+                let is_stuck = somebody_waits && !somebody_may_help;
+                return match is_stuck && !self.has_strangers() {
                     true => Next::Deadlock,
                     false => Next::Nobody,
                 };
@@ -671,6 +673,15 @@ impl Roster {
             |member: &Member| matches!(member.standing, Standing::Outside | Standing::Library);
         self.members.iter().flatten().any(away)
             || waiting.any(|member| self.world(member.want) == World::Outside)
+    }
+
+    /// Whether there are threads that nobody has told us of: libraries make them, and have
+    /// them call functions of the program.
+    fn has_strangers(&self) -> bool {
+        let here = |member: &&Member| member.standing != Standing::Ended;
+        let members = self.members.iter().flatten().filter(here).count();
+        let own = usize::from(monitor::is_there()) + usize::from(memory_limit::is_watched());
+        monitor::threads().is_some_and(|all| all > members + self.leaving.len() + own)
     }
 
     /// Lets the next moment come that somebody still waits for. With somebody outside,

@@ -178,7 +178,21 @@ impl Turn {
     pub(crate) fn send(&self, to: Addressee, letter: Letter) -> c_int {
         self.touch();
         let _errno = crate::interpose::Errno::keep();
+        if let Addressee::Thread(number) = to {
+            self.await_beginning_of(number);
+        }
         self.note(|roster| roster.send(to, letter))
+    }
+
+    /// Waits until the kernel has brought a new thread to where it waits for its first
+    /// turn: before that nobody knows its number.
+    fn await_beginning_of(&self, number: u32) {
+        const LONGEST: Duration = Duration::from_secs(1);
+        let began = Instant::now();
+        let has_begun = || self.note(|roster| roster.member(number).is_none_or(|m| m.os_id != 0));
+        while !has_begun() && began.elapsed() < LONGEST {
+            std::thread::yield_now();
+        }
     }
 
     /// The thread that the kernel knows by that number.

@@ -194,6 +194,15 @@ impl Turn {
         }
     }
 
+    /// Waits for a condition that another process may notify. While `real` waits the
+    /// lock is free.
+    pub(crate) fn wait_for_others(&self, mutex: usize, real: impl FnOnce() -> c_int) -> c_int {
+        self.note(|roster| roster.given_back(self.number, mutex));
+        let result = self.outside(real);
+        self.took(mutex, Mode::Exclusive, 0);
+        result
+    }
+
     /// Notifies one or all of those who wait for a condition.
     pub(crate) fn notify(&self, condition: usize, everybody: bool) {
         self.act(|roster| {

@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 
 use super::{Call, interpose};
-use crate::sync;
 use crate::thread::Visit;
+use crate::{shared_memory, sync};
 
 type Barrier = libc::pthread_barrier_t;
 
@@ -36,11 +36,14 @@ interpose! {
         };
         call.reads(barrier, 1);
         sync::arrive(&Visit::begin(), barrier as usize, call.place);
-        let met = call.turn().and_then(|turn| turn.meet(barrier as usize));
-        let result = match met {
-            None => libc::pthread_barrier_wait(barrier),
-            Some(true) => libc::PTHREAD_BARRIER_SERIAL_THREAD,
-            Some(false) => 0,
+        let real = || libc::pthread_barrier_wait(barrier);
+        let result = match call.turn() {
+            Some(turn) if shared_memory::includes(barrier as usize) => turn.outside(real),
+            turn => match turn.and_then(|turn| turn.meet(barrier as usize)) {
+                None => real(),
+                Some(true) => libc::PTHREAD_BARRIER_SERIAL_THREAD,
+                Some(false) => 0,
+            },
         };
         if result == 0 || result == libc::PTHREAD_BARRIER_SERIAL_THREAD {
             sync::depart(&Visit::begin(), barrier as usize, call.place);

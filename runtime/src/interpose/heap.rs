@@ -37,7 +37,7 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     if block.is_null() {
         return;
     }
-    if call.is_loaders() {
+    if call.is_librarys_own() {
         return forget(block, size);
     }
     signals::unsafe_call(call.place);
@@ -79,7 +79,7 @@ enum Then {
 
 /// The program frees a block. Returns the one that goes back now, if not null.
 fn freeing(call: &Call, block: *mut c_void, then: Then) -> *mut c_void {
-    if call.is_loaders() {
+    if call.is_librarys_own() {
         // SAFETY: a block, or the C library would fail over it.
         let size = unsafe { libc::malloc_usable_size(block) };
         forget(block, size);

@@ -122,6 +122,28 @@ fn end() {
     refresh();
 }
 
+/// Where the C library's code is.
+pub(super) fn c_library() -> &'static Range<usize> {
+    static C_LIBRARY: OnceLock<Range<usize>> = OnceLock::new();
+    C_LIBRARY.get_or_init(|| {
+        let _errno = Errno::keep();
+        let _visit = Visit::begin();
+        let inside = libc::gnu_get_libc_version as *const () as usize;
+        extent(|module| module.holds(inside))
+    })
+}
+
+/// From where to where a module reaches.
+fn extent(is_it: impl Fn(&Module) -> bool) -> Range<usize> {
+    let modules = modules::loaded();
+    let module = modules.iter().find(|module| is_it(module));
+    let mut segments = module.into_iter().flat_map(Module::segments);
+    let first = segments.next().unwrap_or_default();
+    segments.fold(first, |all, part| {
+        all.start.min(part.start)..all.end.max(part.end)
+    })
+}
+
 /// Where the loader's own code is.
 pub(super) fn loader() -> &'static Range<usize> {
     static LOADER: OnceLock<Range<usize>> = OnceLock::new();
@@ -129,15 +151,7 @@ pub(super) fn loader() -> &'static Range<usize> {
         let _visit = Visit::begin();
         // SAFETY: asks the kernel's notes.
         let base = unsafe { libc::getauxval(libc::AT_BASE) } as usize;
-        let modules = modules::loaded();
-        let loader = modules
-            .iter()
-            .find(|module| base != 0 && module.bias == base);
-        let mut segments = loader.into_iter().flat_map(Module::segments);
-        let first = segments.next().unwrap_or_default();
-        segments.fold(first, |all, part| {
-            all.start.min(part.start)..all.end.max(part.end)
-        })
+        extent(|module| base != 0 && module.bias == base)
     })
 }
 

@@ -9,7 +9,7 @@ use super::{Call, Errno, interpose};
 use crate::memory::PAGE;
 use crate::spin::Locked;
 use crate::thread::Visit;
-use crate::{constants, record, shadow, shadow_range};
+use crate::{constants, record, shadow, shadow_range, shared_memory};
 
 mod real {
     use std::ffi::{c_int, c_void};
@@ -35,6 +35,7 @@ fn forget(address: usize, size: usize) {
     let thread = visit.thread();
     let end = address.saturating_add(size.saturating_add(PAGE - 1) & !(PAGE - 1));
     record::forget(thread, address, end - address);
+    shared_memory::remove(&(address..end));
     if end - address < shadow::CHUNK_LENGTH {
         return shadow_range::forget(thread, address, end - address);
     }
@@ -51,7 +52,7 @@ fn forget(address: usize, size: usize) {
     }
 }
 
-fn maps(size: usize, real: impl FnOnce() -> *mut c_void) -> *mut c_void {
+fn maps(size: usize, flags: c_int, real: impl FnOnce() -> *mut c_void) -> *mut c_void {
     let Some(call) = Call::begin() else {
         return real();
     };
@@ -59,6 +60,13 @@ fn maps(size: usize, real: impl FnOnce() -> *mut c_void) -> *mut c_void {
     if at != libc::MAP_FAILED {
         forget(at as usize, size);
         mark(&call, at as usize, size);
+        if matches!(
+            flags & libc::MAP_TYPE,
+            libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE
+        ) {
+            let _visit = Visit::begin();
+            shared_memory::add(at as usize..at as usize + size);
+        }
     }
     at
 }
@@ -88,7 +96,7 @@ interpose! {
         fd: c_int,
         offset: i64,
     ) -> *mut c_void {
-        maps(size, || libc::mmap(at, size, protection, flags, fd, offset))
+        maps(size, flags, || libc::mmap(at, size, protection, flags, fd, offset))
     }
 
     fn mmap64(
@@ -99,7 +107,7 @@ interpose! {
         fd: c_int,
         offset: i64,
     ) -> *mut c_void {
-        maps(size, || libc::mmap64(at, size, protection, flags, fd, offset))
+        maps(size, flags, || libc::mmap64(at, size, protection, flags, fd, offset))
     }
 
     fn mprotect(at: *mut c_void, size: usize, protection: c_int) -> c_int {
@@ -197,6 +205,7 @@ interpose! {
                 forget(at as usize, about.shm_segsz);
                 let _visit = Visit::begin();
                 SEGMENTS.lock().push((at as usize, about.shm_segsz));
+                shared_memory::add(at as usize..at as usize + about.shm_segsz);
             }
         }
         at

@@ -171,10 +171,11 @@ impl Call {
         turn.persists(attempt).unwrap_or_else(|| turn.outside(real))
     }
 
-    /// Whether the dynamic loader is the caller: what it allocates and frees is
-    /// its own, although in the program's name.
-    fn is_loaders(&self) -> bool {
+    /// Whether the dynamic loader is the caller, or the C library in a thread of its own:
+    /// what they allocate and free is theirs, although in the program's name.
+    fn is_librarys_own(&self) -> bool {
         libraries::loader().contains(&self.caller)
+            || thread::is_a_librarys() && libraries::c_library().contains(&self.caller)
     }
 
     /// Whether what it does to memory is looked at.

@@ -105,7 +105,7 @@ impl Calls {
     /// For a new thread.
     pub(crate) fn new() -> Box<Self> {
         Box::new(Self {
-            resting: Box::new([Resting::default(); RECENT]),
+            resting: crate::memory::boxed(Resting::default()),
             sampler: super::sampler(),
             presence: Presence::take(),
             obliged: 0,

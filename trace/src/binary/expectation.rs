@@ -104,7 +104,10 @@ impl Default for Memory {
         };
         Self {
             site: 0,
-            seen: Box::new([nothing; Self::ENTRIES]),
+            // Not on the stack first: that may be a small one.
+            seen: vec![nothing; Self::ENTRIES]
+                .try_into()
+                .unwrap_or_else(|_| unreachable!("it has that many")),
         }
     }
 }
