@@ -2,7 +2,7 @@
 // while t1 is still in f1, which it has called thousands of times. 9 and 30 race. A
 // sampler that looks at one thread at a time has stopped watching f1.
 // expect: race
-// shows: always
+// shows: sometimes
 #include "../threads.h"
 #include "../invisible.h"
 

@@ -2,7 +2,7 @@
 // while t2 is still in f3, which it has called thousands of times. 14 and 25 race. A
 // sampler that looks at one thread at a time has stopped watching f3.
 // expect: race
-// shows: always
+// shows: sometimes
 #include "../threads.h"
 #include "../invisible.h"
 

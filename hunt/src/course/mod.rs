@@ -877,7 +877,10 @@ fn failure(harm: Harm, assignment: &Assignment, run: u64) -> Finding {
         status: Status::Observed,
         location: Location {
             what: "program".to_owned(),
-            name: harm::lasting(&harm.detail).to_owned(),
+            name: match (&*harm.kind, harm::lasting(&harm.detail)) {
+                ("exit-code", code) => format!("exit code {code}"),
+                (_, what) => what.to_owned(),
+            },
             ..Location::default()
         },
         locations: 1,

@@ -47,10 +47,20 @@ fn waits(roster: &Roster) -> Vec<Wait> {
                 ("the outside world".to_owned(), None)
             }
         };
+        let object = match member.want {
+            Want::Notice { condition, .. } if !member.told => Some(condition),
+            Want::Semaphore(object)
+            | Want::Wake { futex: object, .. }
+            | Want::Round {
+                barrier: object, ..
+            } => Some(object),
+            _ => None,
+        };
         waits.push(Wait {
             thread: number as u32,
             for_what,
             address,
+            object,
         });
     }
     waits

@@ -9,6 +9,8 @@ use super::descriptors::{Outcome, gets, puts};
 use super::{Call, interpose};
 use crate::control::Came;
 use crate::control::clock::Until;
+use crate::sync;
+use crate::thread::Visit;
 
 type Queue = libc::mqd_t;
 
@@ -81,31 +83,60 @@ unsafe fn receives(
     got
 }
 
+/// An object of System V, and what is done with it: something is given, for others to
+/// take, or taken.
+struct Deed {
+    object: c_int,
+    gives: bool,
+    takes: bool,
+    /// Whether it may have to wait.
+    waits: bool,
+}
+
+impl Deed {
+    /// What stands for the object. Several may have the same: then more is in order than
+    /// the program says.
+    fn address(&self) -> usize {
+        static OBJECTS: [u64; 256] = [0; 256];
+        &raw const OBJECTS[self.object as usize % OBJECTS.len()] as usize
+    }
+}
+
 /// Does something with an object of System V, which `attempt` only tries.
-fn persists<R: Outcome>(waits: bool, attempt: impl FnMut() -> R, real: impl FnOnce() -> R) -> R {
+fn persists<R: Outcome>(deed: &Deed, attempt: impl FnMut() -> R, real: impl FnOnce() -> R) -> R {
     let Some(call) = Call::begin() else {
         return real();
     };
-    if !waits {
+    if deed.gives {
+        sync::post(&Visit::begin(), deed.address(), call.place);
+    }
+    let result = if deed.waits {
+        let is_busy = |error| error == libc::EAGAIN || error == libc::ENOMSG;
+        call.persists(attempt, is_busy, real)
+    } else {
         if let Some(turn) = call.turn() {
             turn.touch();
         }
-        return real();
+        real()
+    };
+    if deed.takes && !result.failed() {
+        sync::take(&Visit::begin(), deed.address(), call.place);
     }
-    call.persists(
-        attempt,
-        |error| error == libc::EAGAIN || error == libc::ENOMSG,
-        real,
-    )
+    result
 }
 
-/// Whether one of these operations may have to wait.
-unsafe fn may_wait(operations: *const libc::sembuf, count: usize) -> bool {
+/// What these operations do: who raises a semaphore gives, who lowers it or waits for zero
+/// takes.
+unsafe fn deed(set: c_int, operations: *const libc::sembuf, count: usize) -> Deed {
     // SAFETY: the caller has that many.
-    let flags = (0..count).map(|i| unsafe { (*operations.add(i)).sem_flg });
-    flags
-        .into_iter()
-        .all(|flags| c_int::from(flags) & libc::IPC_NOWAIT == 0)
+    let all = || (0..count).map(|i| unsafe { operations.add(i).read() });
+    let waits = |operation: libc::sembuf| c_int::from(operation.sem_flg) & libc::IPC_NOWAIT == 0;
+    Deed {
+        object: set,
+        gives: all().any(|operation| operation.sem_op > 0),
+        takes: all().any(|operation| operation.sem_op <= 0),
+        waits: all().all(waits),
+    }
 }
 
 /// The same operations, without waiting.
@@ -160,16 +191,18 @@ interpose! {
     }
 
     fn msgsnd(queue: c_int, from: *const c_void, size: usize, flags: c_int) -> c_int {
+        let waits = flags & libc::IPC_NOWAIT == 0;
         persists(
-            flags & libc::IPC_NOWAIT == 0,
+            &Deed { object: queue, gives: true, takes: false, waits },
             || libc::msgsnd(queue, from, size, flags | libc::IPC_NOWAIT),
             || libc::msgsnd(queue, from, size, flags),
         )
     }
 
     fn msgrcv(queue: c_int, to: *mut c_void, size: usize, sort: c_long, flags: c_int) -> isize {
+        let waits = flags & libc::IPC_NOWAIT == 0;
         persists(
-            flags & libc::IPC_NOWAIT == 0,
+            &Deed { object: queue, gives: false, takes: true, waits },
             || real::msgrcv(queue, to, size, sort, flags | libc::IPC_NOWAIT),
             || real::msgrcv(queue, to, size, sort, flags),
         )
@@ -177,7 +210,7 @@ interpose! {
 
     fn semop(set: c_int, operations: *mut libc::sembuf, count: usize) -> c_int {
         persists(
-            may_wait(operations, count),
+            &deed(set, operations, count),
             || attempt(set, operations, count),
             || libc::semop(set, operations, count),
         )

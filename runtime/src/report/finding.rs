@@ -42,9 +42,13 @@ pub(crate) fn finding(report: &Report) -> Finding {
         contract::Kind::Deadlock if report.kind == Kind::Deadlock => LOCK_ORDER,
         _ => RUNTIME,
     };
+    let is_gone = matches!(report.kind, Kind::UseAfterFree | Kind::VptrUseAfterFree);
     let reasons = report.reason.iter().map(|why| contract::Explanation {
         by: found_by.to_owned(),
-        because: why.in_words(|lock| report.mutex_name(lock.0)),
+        because: match is_gone {
+            true => "the block had been freed by then".to_owned(),
+            false => why.in_words(|lock| report.mutex_name(lock.0)),
+        },
     });
     Finding {
         id: String::new(),
@@ -53,7 +57,10 @@ pub(crate) fn finding(report: &Report) -> Finding {
         status: status(report),
         harm: (report.kind == Kind::Stuck).then(|| contract::Harm {
             kind: "deadlock".to_owned(),
-            detail: format!("{} threads wait for ever", report.stuck.len()),
+            detail: match report.stuck.len() {
+                1 => "a thread waits for ever".to_owned(),
+                many => format!("{many} threads wait for ever"),
+            },
             run: 1,
             ..contract::Harm::default()
         }),
@@ -296,6 +303,19 @@ fn location(report: &Report) -> contract::Location {
             let stack = report.stacks.first();
             let function = stack.and_then(|stack| stack.first()?.function.as_ref());
             about("function", function.into_iter())
+        }
+        (contract::Kind::Deadlock, _) if report.mutexes.is_empty() && !report.stuck.is_empty() => {
+            let mut objects: Vec<&String> = report.stuck.iter().flat_map(|s| &s.object).collect();
+            objects.sort_unstable();
+            objects.dedup();
+            match objects.is_empty() {
+                true => {
+                    let threads = report.stuck.iter().map(|stuck| stuck.thread);
+                    let threads: Vec<String> = threads.map(path).collect();
+                    about("thread", [format!("thread {}", threads.join(", "))].iter())
+                }
+                false => about("object", objects.into_iter()),
+            }
         }
         _ => about("lock", report.mutexes.iter().map(|mutex| &mutex.name)),
     }

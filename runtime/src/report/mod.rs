@@ -185,6 +185,8 @@ pub(crate) struct Stuck {
     pub(crate) for_what: String,
     /// The lock it waits for, if it is one.
     pub(crate) lock: Option<u32>,
+    /// The name of anything else that it waits for.
+    pub(crate) object: Option<String>,
     /// The locks it holds.
     pub(crate) locks: Vec<(u32, Mode)>,
     pub(crate) stack: Vec<Line>,
@@ -789,6 +791,8 @@ pub(crate) struct Wait {
     /// In words; a lock is named by its address.
     pub(crate) for_what: String,
     pub(crate) address: Option<usize>,
+    /// Where anything else is that it waits for.
+    pub(crate) object: Option<usize>,
 }
 
 /// Reports that nobody can go on.
@@ -799,6 +803,7 @@ pub(crate) fn stuck(waits: Vec<Wait>) {
         thread,
         for_what,
         address,
+        object,
     } in waits
     {
         let context = registry::parked_at(thread);
@@ -815,6 +820,7 @@ pub(crate) fn stuck(waits: Vec<Wait>) {
             thread,
             for_what,
             lock,
+            object: object.and_then(|address| Some(symbols::variable(address)?.0.name)),
             locks,
             stack: reporter.stack(context),
         });
