@@ -568,6 +568,7 @@ impl Course {
             Plan::Free => None,
             _ => self.usual.judge_even_if_flaky(&execution),
         };
+        let ending = execution.ending;
         for mut finding in execution.findings {
             finding.first_run = self.runs;
             match finding.kind {
@@ -611,7 +612,7 @@ impl Course {
         {
             let failure = Finding {
                 test: self.settings.test.clone(),
-                ..failure(harm, assignment, self.runs)
+                ..failure(harm, assignment, self.runs, self.usual.knows(ending))
             };
             let known = |other: &Finding| other.identity() == failure.identity();
             let chances = self.failures.entry(failure.identity()).or_default();
@@ -869,7 +870,7 @@ fn again(assignment: &Assignment) -> Assignment {
 }
 
 /// The program came to grief under a schedule, and nobody knows why.
-fn failure(harm: Harm, assignment: &Assignment, run: u64) -> Finding {
+fn failure(harm: Harm, assignment: &Assignment, run: u64, is_flaky: bool) -> Finding {
     let technique = assignment.schedule.name().to_owned();
     Finding {
         kind: Kind::Failure,
@@ -887,8 +888,13 @@ fn failure(harm: Harm, assignment: &Assignment, run: u64) -> Finding {
         found_by: vec![technique.clone()],
         reasons: vec![Explanation {
             by: technique,
-            because: "no execution by itself has ended so; this order of its threads does it"
-                .to_owned(),
+            because: match is_flaky {
+                true => {
+                    "by itself it ends so at times; this order of its threads does it each time"
+                }
+                false => "no execution by itself has ended so; this order of its threads does it",
+            }
+            .to_owned(),
         }],
         harm: Some(Harm {
             run,
