@@ -518,7 +518,8 @@ impl<'a> Hunting<'a> {
 
 /// Longer traces are not predicted from, in bytes.
 const LARGEST_TRACE: u64 = 64 << 20;
-/// What part of the budget a search for predictions may take, and their schedules.
+/// What part of the budget a search for predictions may take, and their schedules as much
+/// again; that is done twice, the second time with guessed regions.
 const FORECASTING: u32 = 20;
 
 /// What part of the budget one execution may take; else nothing comes of the others.
