@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 
 use super::{Call, interpose};
+use crate::sync;
 use crate::thread::Visit;
-use crate::{shared_memory, sync};
 
 type Barrier = libc::pthread_barrier_t;
 
@@ -38,7 +38,7 @@ interpose! {
         sync::arrive(&Visit::begin(), barrier as usize, call.place);
         let real = || libc::pthread_barrier_wait(barrier);
         let result = match call.turn() {
-            Some(turn) if shared_memory::includes(barrier as usize) => turn.outside(real),
+            Some(turn) if call.is_shared(barrier as usize) => turn.outside(real),
             turn => match turn.and_then(|turn| turn.meet(barrier as usize)) {
                 None => real(),
                 Some(true) => libc::PTHREAD_BARRIER_SERIAL_THREAD,

@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_void};
 
 use super::{Call, interpose};
 use crate::control::clock::Until;
+use crate::sync;
 use crate::thread::Visit;
-use crate::{shared_memory, sync};
 
 type Condition = libc::pthread_cond_t;
 type Mutex = libc::pthread_mutex_t;
@@ -35,7 +35,7 @@ pub(super) unsafe fn wait(
         _pthread_cleanup_push(&raw mut buffer, have_back, (&raw mut back).cast());
         let result = match call.turn() {
             None => real(),
-            Some(turn) if shared_memory::includes(condition as usize) => {
+            Some(turn) if call.is_shared(condition as usize) => {
                 turn.wait_for_others(mutex as usize, real)
             }
             Some(turn) => turn.wait_for_condition(

@@ -49,7 +49,7 @@ use crate::control::clock::Until;
 use crate::control::{Came, Turn};
 use crate::thread::{self, Thread, Visit};
 use crate::tls::hot;
-use crate::{control, detector, options, sampling, sync};
+use crate::{control, detector, options, sampling, shared_memory, sync};
 
 use descriptors::Outcome;
 pub(crate) use racehound_detect::AccessKind;
@@ -169,6 +169,13 @@ impl Call {
             (!result.failed() || !is_busy(Errno::now())).then_some(result)
         };
         turn.persists(attempt).unwrap_or_else(|| turn.outside(real))
+    }
+
+    /// Whether other processes have the memory there as well. Nobody is interrupted while
+    /// it is looked up.
+    pub(crate) fn is_shared(&self, address: usize) -> bool {
+        let _visit = Visit::begin();
+        shared_memory::includes(address)
     }
 
     /// Whether the dynamic loader is the caller, or the C library in a thread of its own:

@@ -4,8 +4,8 @@ use std::ffi::c_int;
 
 use super::mutex::Patience;
 use super::{Call, interpose};
+use crate::sync;
 use crate::thread::Visit;
-use crate::{shared_memory, sync};
 
 type Semaphore = libc::sem_t;
 
@@ -19,7 +19,7 @@ fn wait(semaphore: *mut Semaphore, patience: Patience, real: impl FnOnce() -> c_
             turn.give_way();
             real()
         }
-        (Some(turn), _) if shared_memory::includes(semaphore as usize) => turn.outside(real),
+        (Some(turn), _) if call.is_shared(semaphore as usize) => turn.outside(real),
         (Some(turn), _) => {
             // SAFETY: the caller's semaphore.
             let attempt = || unsafe { libc::sem_trywait(semaphore) == 0 };
