@@ -13,7 +13,12 @@ pub struct Usual {
     endings: Vec<Ending>,
     outputs: Vec<Text>,
     longest: Duration,
+    /// Some order of its threads lets it end well, whatever it does by itself.
+    can_end_well: bool,
 }
+
+/// How a program ends with which nothing is wrong.
+const WELL: Ending = Ending::Code(0);
 
 /// How much longer than usual an execution may take before it is a hang. The first
 /// is for executions under control whose usual time is not known yet.
@@ -51,6 +56,16 @@ impl Usual {
         self.endings.push(execution.ending);
         self.outputs.push(execution.output.clone());
         self.longest = self.longest.max(execution.elapsed);
+    }
+
+    /// Adds what an execution under control did.
+    pub fn add_controlled(&mut self, execution: &Execution) {
+        self.can_end_well |= execution.ending == WELL;
+    }
+
+    /// Whether the program always ends badly, whoever decides about its threads.
+    pub fn always_ails(&self) -> bool {
+        !self.can_end_well && !self.knows(WELL)
     }
 
     /// How long an execution under control may take; `slowest` is the slowest so
@@ -112,8 +127,7 @@ impl Usual {
         if let Some(stuck) = stuck {
             return harm(DEADLOCK, stuck.detail.clone());
         }
-        let well = Ending::Code(0);
-        if execution.ending == well || self.knows(execution.ending) && !self.knows(well) {
+        if execution.ending == WELL || self.knows(execution.ending) && self.always_ails() {
             return None;
         }
         let complaints = execution.complaints.excerpt();
@@ -192,7 +206,7 @@ impl Usual {
     /// How often the program ended badly by itself, and in how many executions.
     pub fn ailing(&self) -> Vec<(Ending, usize, usize)> {
         let mut ailing: Vec<(Ending, usize, usize)> = Vec::new();
-        for &ending in self.endings.iter().filter(|e| **e != Ending::Code(0)) {
+        for &ending in self.endings.iter().filter(|e| **e != WELL) {
             match ailing.iter_mut().find(|(known, ..)| *known == ending) {
                 Some((_, times, _)) => *times += 1,
                 None => ailing.push((ending, 1, self.endings.len())),
@@ -366,6 +380,10 @@ mod tests {
         ill.add(&crashed);
         assert!(ill.judge_even_if_flaky(&crashed).is_none());
         assert!(ill.judge_even_if_flaky(&ended(well, "")).is_none());
+        // It is up to the order of its threads after all.
+        ill.add_controlled(&ended(well, ""));
+        assert_eq!(ill.judge_even_if_flaky(&crashed).unwrap().kind, "crash");
+        assert_eq!(ill.times_to_be_sure(crash), 18);
     }
 
     #[test]
@@ -493,6 +511,7 @@ mod tests {
             endings: Vec::new(),
             outputs: Vec::new(),
             longest: Duration::from_secs(1),
+            ..Usual::default()
         };
         let hour = Duration::from_secs(3600);
         assert_eq!(usual.limit(None, hour), Duration::from_secs(100));

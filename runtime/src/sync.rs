@@ -27,6 +27,9 @@ pub(crate) struct Traits {
     pub(crate) recursive: bool,
     /// The lock was only tried for.
     pub(crate) tried: bool,
+    /// It was free when the thread wanted to have it, so nothing was told of that
+    /// before.
+    pub(crate) at_once: bool,
     /// Depth gained at once, when a wait gives a recursive lock back.
     pub(crate) depth: u32,
 }
@@ -154,6 +157,9 @@ pub(crate) fn acquired(visit: &Visit, address: usize, mode: Mode, traits: Traits
     let thread = visit.thread();
     if thread.ignore_sync != 0 {
         return;
+    }
+    if traits.at_once && !thread.held.all().is_empty() {
+        about_to_lock(visit, address, mode, traits, place);
     }
     let taken = thread.context_of(visit.hot(), place);
     let mut object = objects::at(thread, address, place);

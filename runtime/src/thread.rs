@@ -335,7 +335,10 @@ impl Thread {
                     _ => (self.stamp.0 | (LEASE - 1)) + 1 - self.floor.0,
                 };
                 (*hot).reader = self.chain().0 * 8;
-                (*hot).sets = NO_SETS;
+                if (*hot).no_sets == 0 {
+                    (*hot).sets = NO_SETS;
+                    (*hot).no_sets = 1;
+                }
             }
         }
     }
@@ -427,8 +430,12 @@ impl Thread {
     /// know.
     #[inline(always)]
     pub(crate) fn note_set(&self, set: Half) {
+        let hot = hot();
         // SAFETY: our own block.
-        unsafe { (*hot()).sets[(set.0 >> 4) as usize % SETS] = set.0 + 1 };
+        unsafe {
+            (*hot).sets[(set.0 >> 4) as usize % SETS] = set.0 + 1;
+            (*hot).no_sets = 0;
+        }
     }
 
     /// Tells the fast paths whether accesses are looked at.

@@ -60,6 +60,8 @@ pub(crate) struct Hot {
     /// Set while accesses are not looked at, see [`sampling`](crate::sampling). Other
     /// threads may take it back.
     pub(crate) unsampled: u32,
+    /// Set while none of the sets of readers is of this epoch.
+    pub(crate) no_sets: u32,
     /// What decides about that, if anything.
     pub(crate) calls: *mut Calls,
 }

@@ -450,7 +450,7 @@ impl<'a> Hunting<'a> {
             None => "the program".to_owned(),
         };
         for (ending, times, of) in course.usual().ailing() {
-            let (often, so) = match times == of {
+            let (often, so) = match course.usual().always_ails() && times == of {
                 true => (String::new(), "that is no finding"),
                 false => (
                     format!(" in {times} of {of} executions"),

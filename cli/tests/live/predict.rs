@@ -18,8 +18,9 @@ fn confirmed(text: &str) -> (Workshop, Value) {
         "--",
         "./program",
     ];
-    let recorded = shop.racehound(&run);
-    assert!(recorded.status.success(), "{}", stderr(&recorded));
+    // It may happen by itself; what is wanted is a run in which it has not.
+    let is_fine = (0..8).any(|_| shop.racehound(&run).status.success());
+    assert!(is_fine, "the program always fails");
     let predict = [
         "predict",
         "run.rht",

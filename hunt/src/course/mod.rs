@@ -566,7 +566,10 @@ impl Course {
     fn look_at(&mut self, assignment: &Assignment, execution: Execution) {
         let harm = match assignment.schedule {
             Plan::Free => None,
-            _ => self.usual.judge_even_if_flaky(&execution),
+            _ => {
+                self.usual.add_controlled(&execution);
+                self.usual.judge_even_if_flaky(&execution)
+            }
         };
         let ending = execution.ending;
         for mut finding in execution.findings {
@@ -612,7 +615,7 @@ impl Course {
         {
             let failure = Finding {
                 test: self.settings.test.clone(),
-                ..failure(harm, assignment, self.runs, self.usual.knows(ending))
+                ..failure(harm, assignment, self.runs, self.why_blamed(ending))
             };
             let known = |other: &Finding| other.identity() == failure.identity();
             let chances = self.failures.entry(failure.identity()).or_default();
@@ -621,6 +624,20 @@ impl Course {
                 self.idle = 0;
                 self.failed_again.remove(&failure.identity());
                 self.repeats.push((failure, again(assignment)));
+            }
+        }
+    }
+
+    /// Why an order of threads is to blame for how the program has ended.
+    fn why_blamed(&self, ending: Ending) -> &'static str {
+        match (self.usual.knows(ending), self.usual.knows(Ending::Code(0))) {
+            (false, _) => "no execution by itself has ended so; this order of its threads does it",
+            (true, true) => {
+                "by itself it ends so at times; this order of its threads does it each time"
+            }
+            (true, false) => {
+                "by itself it has ended so, too; with this order of its threads it does so each \
+                 time, with others it ends well"
             }
         }
     }
@@ -750,7 +767,7 @@ impl Course {
     /// What is known by now: by harm, then certainty.
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = self.findings.clone();
-        findings.retain(|finding| !has_happened(finding, &self.findings));
+        findings.retain(|finding| !is_another_way(finding, &self.findings));
         findings::sort(&mut findings);
         findings::number(&mut findings);
         findings
@@ -838,17 +855,26 @@ fn forget_attempts(finding: &mut Finding) {
 /// What fails in some executions of a schedule only is not worth more.
 const FAILURE_CHANCES: u32 = 3;
 
-/// Whether a deadlock that could be is among those that were made to happen.
-fn has_happened(finding: &Finding, findings: &[Finding]) -> bool {
+/// Whether a deadlock is told of already: one that could be, among those that were made
+/// to happen; one that happened, where fewer threads come to the same.
+fn is_another_way(finding: &Finding, findings: &[Finding]) -> bool {
+    if finding.kind != Kind::Deadlock {
+        return false;
+    }
     let sites = |finding: &Finding| -> BTreeSet<String> {
         finding.accesses.iter().map(|a| a.site.clone()).collect()
     };
-    let shows = |other: &Finding| {
-        other.kind == Kind::Deadlock
-            && other.status == Status::Confirmed
-            && sites(finding).is_subset(&sites(other))
-    };
-    finding.kind == Kind::Deadlock && finding.harm.is_none() && findings.iter().any(shows)
+    let mine = sites(finding);
+    let mut happened = findings
+        .iter()
+        .filter(|other| other.kind == Kind::Deadlock && other.status == Status::Confirmed);
+    happened.any(|other| {
+        let theirs = sites(other);
+        match finding.harm {
+            None => mine.is_subset(&theirs),
+            Some(_) => theirs.is_subset(&mine) && theirs.len() < mine.len() && !theirs.is_empty(),
+        }
+    })
 }
 
 /// What does the same again: a seed, or else the schedule itself.
@@ -870,7 +896,7 @@ fn again(assignment: &Assignment) -> Assignment {
 }
 
 /// The program came to grief under a schedule, and nobody knows why.
-fn failure(harm: Harm, assignment: &Assignment, run: u64, is_flaky: bool) -> Finding {
+fn failure(harm: Harm, assignment: &Assignment, run: u64, because: &str) -> Finding {
     let technique = assignment.schedule.name().to_owned();
     Finding {
         kind: Kind::Failure,
@@ -888,13 +914,7 @@ fn failure(harm: Harm, assignment: &Assignment, run: u64, is_flaky: bool) -> Fin
         found_by: vec![technique.clone()],
         reasons: vec![Explanation {
             by: technique,
-            because: match is_flaky {
-                true => {
-                    "by itself it ends so at times; this order of its threads does it each time"
-                }
-                false => "no execution by itself has ended so; this order of its threads does it",
-            }
-            .to_owned(),
+            because: because.to_owned(),
         }],
         harm: Some(Harm {
             run,

@@ -461,3 +461,26 @@ fn where_there_is_one_thread_nothing_is_explored() {
     course.has_one_thread();
     assert!(course.round().is_none());
 }
+
+#[test]
+fn a_deadlock_of_more_threads_is_the_same_as_one_of_fewer() {
+    let stuck = |lines: &[u32]| {
+        let access = |line: &u32| Access {
+            site: format!("a.c:{line}"),
+            ..Access::default()
+        };
+        Finding {
+            kind: Kind::Deadlock,
+            status: Status::Confirmed,
+            accesses: lines.iter().map(access).collect(),
+            harm: Some(Harm::default()),
+            ..Finding::default()
+        }
+    };
+    let mut course = Course::new(settings(), Vec::new(), 0);
+    for lines in [&[1, 2, 3][..], &[1, 2], &[4, 5]] {
+        course.add(stuck(lines));
+    }
+    let told: Vec<usize> = course.findings().iter().map(|f| f.accesses.len()).collect();
+    assert_eq!(told, [2, 2]);
+}

@@ -96,6 +96,7 @@ fn traits(flags: c_uint, depth: u32) -> Traits {
     Traits {
         recursive: flags & (flags::WRITE_REENTRANT | flags::READ_REENTRANT | flags::RECURSIVE_LOCK)
             != 0,
+        at_once: false,
         tried: flags & flags::TRY_LOCK != 0,
         depth,
     }
@@ -259,6 +260,7 @@ unsafe extern "C" fn happens_after(_file: *const c_char, _line: c_int, address: 
 
 const RW: Traits = Traits {
     recursive: false,
+    at_once: false,
     tried: false,
     depth: 1,
 };

@@ -112,6 +112,7 @@ unsafe fn opens(path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
     let Some(call) = Call::begin() else {
         return real();
     };
+    call.uses_names();
     let fd = real();
     // SAFETY: what the real function was given.
     unsafe { path_used(&call, path, fd) };
@@ -264,6 +265,7 @@ unsafe fn renames(paths: [*const c_char; 2], real: impl FnOnce() -> c_int) -> c_
     let Some(call) = Call::begin() else {
         return real();
     };
+    call.uses_names();
     descriptors::names_change(&call);
     let result = real();
     for path in paths {
@@ -280,6 +282,7 @@ pub(super) unsafe fn seeks(path: *const c_char, real: impl FnOnce() -> c_int) ->
     let Some(call) = Call::begin() else {
         return real();
     };
+    call.uses_names();
     let result = real();
     // SAFETY: what the real function was given.
     unsafe { path_used(&call, path, result) };

@@ -153,6 +153,15 @@ impl Call {
         }
     }
 
+    /// Is about to look for files by name, or to change their names: under control others
+    /// may do so first.
+    pub(crate) fn uses_names(&self) {
+        let _errno = Errno::keep();
+        if let Some(turn) = self.turn() {
+            turn.touch();
+        }
+    }
+
     /// Does something that may have to wait, and that `attempt` only tries: then it
     /// tells that by `is_busy`.
     pub(crate) fn persists<R: Outcome>(

@@ -71,26 +71,33 @@ pub(super) unsafe fn take(
     patience: Patience,
     lock: impl FnOnce() -> c_int,
 ) -> c_int {
-    let (tried, waits) = match patience {
-        Patience::Tries => (true, false),
-        Patience::Until(_) => (true, true),
-        Patience::ForEver => (false, false),
-    };
     let Some(call) = Call::begin() else {
         return lock();
     };
-    let traits = Traits {
+    let mut traits = Traits {
         // SAFETY: the caller's mutex.
         recursive: unsafe { is_recursive(mutex) },
-        tried,
         ..Traits::default()
     };
-    if !tried || waits {
+    let turn = call.turn();
+    if turn.is_none() && matches!(patience, Patience::ForEver) {
+        // Mostly it is free, and looked at once.
+        // SAFETY: the caller's mutex.
+        let result = unsafe { libc::pthread_mutex_trylock(mutex) };
+        if is_taken(result) {
+            traits.at_once = true;
+            took(&call, mutex, traits, result);
+            return result;
+        }
+    }
+    let waits = !matches!(patience, Patience::Tries);
+    traits.tried = !matches!(patience, Patience::ForEver);
+    if waits {
         let visit = Visit::begin();
         sync::about_to_lock(&visit, mutex as usize, Mode::Exclusive, traits, call.place);
     }
     let at = (mutex as usize, Mode::Exclusive);
-    let result = match (call.turn(), patience) {
+    let result = match (turn, patience) {
         (None, _) => lock(),
         (Some(turn), Patience::Tries) => turn.try_lock(at, lock),
         // SAFETY: the caller's mutex.
@@ -104,17 +111,26 @@ pub(super) unsafe fn take(
             turn.lock(mutex, patience.moment(), attempt, lock)
         },
     };
-    if result == libc::EINVAL && !waits {
+    if result == libc::EINVAL && !matches!(patience, Patience::Until(_)) {
         sync::invalid(&Visit::begin(), mutex as usize, call.place);
     }
-    if result == 0 || result == libc::EOWNERDEAD {
-        let visit = Visit::begin();
-        if result == libc::EOWNERDEAD {
-            sync::holder_died(&visit, mutex as usize, call.place);
-        }
-        sync::acquired(&visit, mutex as usize, Mode::Exclusive, traits, call.place);
+    if is_taken(result) {
+        took(&call, mutex, traits, result);
     }
     result
+}
+
+fn is_taken(result: c_int) -> bool {
+    result == 0 || result == libc::EOWNERDEAD
+}
+
+/// The thread has got a mutex.
+fn took(call: &Call, mutex: *mut Mutex, traits: Traits, result: c_int) {
+    let visit = Visit::begin();
+    if result == libc::EOWNERDEAD {
+        sync::holder_died(&visit, mutex as usize, call.place);
+    }
+    sync::acquired(&visit, mutex as usize, Mode::Exclusive, traits, call.place);
 }
 
 unsafe extern "C" {

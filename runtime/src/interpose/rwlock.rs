@@ -14,6 +14,7 @@ type Lock = libc::pthread_rwlock_t;
 
 const TRAITS: Traits = Traits {
     recursive: false,
+    at_once: false,
     tried: false,
     depth: 1,
 };

@@ -184,6 +184,7 @@ unsafe fn opens(texts: [*const c_char; 2], real: impl FnOnce() -> *mut Stream) -
     let Some(call) = Call::begin() else {
         return real();
     };
+    call.uses_names();
     let stream = real();
     for text in texts {
         if !stream.is_null() || Errno::now() != libc::EFAULT {
