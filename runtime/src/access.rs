@@ -423,16 +423,27 @@ fn plain<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, last: usize
         number = in_bulk::<R>(thread, access, stamp);
     }
     let mut stamp = None;
+    // Neighbours mostly have the same past.
+    let mut known = None;
     while number <= last / 8 {
         for group in shadow::run(number * 8, last / 8 * 8 + 8) {
-            let bytes = access.bytes_in(number);
-            if !is_known::<WRITE>(thread, group, bytes) {
-                let stamp = *stamp.get_or_insert_with(|| thread.stamp(visit.hot(), access.place));
-                if !in_words::<R, WRITE>(thread, group, number * 8, bytes, stamp) {
-                    in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
-                }
-            }
+            let (bytes, words) = (access.bytes_in(number), shadow::load(group));
+            let group_number = number;
             number += 1;
+            if known == Some(words) {
+                continue;
+            }
+            if is_known::<WRITE>(thread, group, words, bytes) {
+                if bytes == 0xff && words[0].as_cell().is_none() {
+                    known = Some(words);
+                }
+                continue;
+            }
+            let stamp = *stamp.get_or_insert_with(|| thread.stamp(visit.hot(), access.place));
+            let address = group_number * 8;
+            if !in_words::<R, WRITE>(thread, group, address, bytes, stamp) {
+                in_cell::<R>(thread, group, address, bytes, stamp, access);
+            }
         }
     }
 }
@@ -440,7 +451,12 @@ fn plain<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, last: usize
 /// Whether the thread has accessed these bytes in this epoch, so that there is
 /// nothing to add.
 #[inline(always)]
-fn is_known<const WRITE: bool>(thread: &Thread, group: &Group, bytes: u8) -> bool {
+fn is_known<const WRITE: bool>(
+    thread: &Thread,
+    group: &Group,
+    words: [Word; 2],
+    bytes: u8,
+) -> bool {
     let known = |word: Word, bytes: u8| {
         let (write, read) = (word.write(), word.read());
         let written = match write.as_set() {
@@ -453,7 +469,7 @@ fn is_known<const WRITE: bool>(thread: &Thread, group: &Group, bytes: u8) -> boo
         };
         bytes & !seen == 0 || (!WRITE && word == Word::CONSTANT)
     };
-    let [first, second] = shadow::load(group);
+    let [first, second] = words;
     match first.as_cell() {
         Some(number) => cell::is_done(number, bytes, group),
         None => known(first, bytes & 15) && known(second, bytes >> 4),
@@ -489,14 +505,16 @@ pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access) {
     }
     while at < last {
         let run = shadow::run(at * 8, last * 8);
-        for (i, group) in run.iter().enumerate() {
-            let old = shadow::load(group);
-            let fine = |word| whole::<R, true>(thread, word, stamp).is_some();
-            if !fine(old[0]) || (old[0] != old[1] && !fine(old[1])) {
-                one_group::<R>(thread, access, at + i, 0xff, stamp);
-            }
+        let fine = |word| whole::<R, true>(thread, word, stamp).is_some();
+        let calm = bulk::alike(run, |old| {
+            let fine = fine(old[0]) && (old[0] == old[1] || fine(old[1]));
+            fine.then_some(old)
+        });
+        at += calm;
+        if calm < run.len() {
+            one_group::<R>(thread, access, at, 0xff, stamp);
+            at += 1;
         }
-        at += run.len();
     }
     if !end.is_multiple_of(8) {
         one_group::<R>(thread, access, last, 0xff >> (8 - end % 8), stamp);

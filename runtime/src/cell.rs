@@ -710,6 +710,9 @@ impl Cell {
     /// of readers.
     #[inline]
     pub(crate) fn finish(self, group: &Group, spare: &mut Spare) {
+        if self.first_object() != 0 {
+            return self.unlock();
+        }
         let shared = self.slots().iter().any(|s| s.load(Ordering::Relaxed) != 0);
         match (!shared).then(|| self.as_words()).flatten() {
             Some(words) => self.dissolve(words, group, spare),

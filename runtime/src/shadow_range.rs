@@ -1,6 +1,7 @@
 //! Whole stretches of memory whose past changes at once: allocated, freed,
 //! mapped, unmapped.
 
+use crate::bulk;
 use crate::cell::Cell;
 use crate::memory;
 use crate::objects;
@@ -55,13 +56,13 @@ fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
             number += 1;
             continue;
         }
-        for group in shadow::run(number * 8, last_group * 8) {
-            if shadow::load(group)[0].as_cell().is_some() {
-                fill_cell(thread, number * 8, 0xff, stamp);
-            } else if shadow::load(group) != [word; 2] {
-                group[0].store(word.0, Ordering::Relaxed);
-                group[1].store(word.0, Ordering::Relaxed);
-            }
+        let run = shadow::run(number * 8, last_group * 8);
+        let plain = bulk::alike(run, |old| {
+            old[0].as_cell().is_none().then_some([word; 2])
+        });
+        number += plain;
+        if plain < run.len() {
+            fill_cell(thread, number * 8, 0xff, stamp);
             number += 1;
         }
     }

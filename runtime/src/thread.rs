@@ -31,6 +31,10 @@ struct Recent {
     stamp: Stamp,
 }
 
+/// Stamps that an access may take: its own, and merges of both halves of the words at
+/// both of its ends.
+const ROOM: u32 = 1 + 2 * 2 * 2 * stamp::MERGE_STAMPS;
+
 /// Accesses that are remembered so, in pairs: the one used last comes first.
 const RECENT: usize = 1024;
 
@@ -193,9 +197,18 @@ impl Thread {
         (self.floor..=self.stamp).contains(&stamp)
     }
 
+    /// Whether the lease has room for what an access may take.
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        self.stamp.left_in_lease() >= ROOM
+    }
+
     /// The stamp of an access at `place`.
     #[inline(always)]
     pub(crate) fn stamp(&mut self, hot: *mut Hot, place: usize) -> Stamp {
+        if !self.has_room() {
+            self.lease();
+        }
         // SAFETY: our own block.
         let parent = unsafe { frames::context((*hot).top, |p, place| self.context_in(p, place)) };
         let slot = self.recent(parent, place);
@@ -210,6 +223,9 @@ impl Thread {
     /// The same, unless it takes more than a look at what was done lately.
     #[inline(always)]
     pub(crate) fn stamp_at_once(&mut self, hot: *mut Hot, place: usize) -> Option<Stamp> {
+        if !self.has_room() {
+            return None;
+        }
         // SAFETY: our own block, and there is at least the sentinel.
         let parent = Context(unsafe { (*(*hot).top.sub(1)).context });
         let recent = &mut self.recent[slot(parent, place)];
@@ -218,9 +234,6 @@ impl Thread {
         }
         if (self.fresh..=self.stamp).contains(&recent.stamp) {
             return Some(recent.stamp);
-        }
-        if self.stamp.left_in_lease() == 0 {
-            return None;
         }
         let locks = self.held.known_set()?;
         self.stamp.0 += 1;
