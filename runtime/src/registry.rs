@@ -350,6 +350,7 @@ pub(crate) fn finish() {
 
 /// A thread that is not current any more is over.
 fn ended(mut thread: Box<Thread>) {
+    crate::sync::leave_behind(&mut thread);
     thread.clock.clock.set_epoch(thread.now());
     crate::record::end(&mut thread);
     crate::cell::give_back(&mut thread.spare);
@@ -595,11 +596,6 @@ pub(crate) fn others(me: &Thread) -> Vec<&'static mut Thread> {
     threads
         .filter_map(|thread| unsafe { thread.as_mut() })
         .collect()
-}
-
-/// What a thread that has ended knew then, if nobody has waited for it yet.
-pub(crate) fn last_words(number: u32) -> Option<Box<ThreadCell>> {
-    all().threads.get(number as usize)?.last.clone()
 }
 
 /// Counts what happens to threads.

@@ -57,9 +57,7 @@ fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
             continue;
         }
         let run = shadow::run(number * 8, last_group * 8);
-        let plain = bulk::alike(run, |old| {
-            old[0].as_cell().is_none().then_some([word; 2])
-        });
+        let plain = bulk::alike(run, |old| old[0].as_cell().is_none().then_some([word; 2]));
         number += plain;
         if plain < run.len() {
             fill_cell(thread, number * 8, 0xff, stamp);

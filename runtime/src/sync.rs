@@ -12,13 +12,14 @@ use racehound_trace::{MemoryOrder, Mode};
 use crate::cell::Cell;
 use crate::deadlock;
 use crate::detector::{self, Engine};
+use crate::locks::Hold;
 use crate::messages;
 use crate::objects::{self, Held};
 use crate::record;
 use crate::report::{self, Misuse};
 use crate::shadow;
 use crate::stamp::Stamp;
-use crate::thread::Visit;
+use crate::thread::{Thread, Visit};
 use crate::triggers;
 
 /// What is said of a lock when it is made or used.
@@ -274,21 +275,27 @@ pub(crate) fn releasing(visit: &Visit, address: usize, mode: Option<Mode>, place
     left
 }
 
-/// The lock's holder died: it is free, in a state to be repaired, and whoever
-/// gets it knows what the holder knew.
-pub(crate) fn holder_died(visit: &Visit, address: usize, place: usize) {
-    let thread = visit.thread();
-    let mut object = objects::at(thread, address, place);
-    let owner = std::mem::take(&mut object.mutex.owner);
-    object.mutex.depth = 0;
-    drop(object);
-    let Some(owner) = owner.checked_sub(1) else {
-        return;
-    };
-    if let Some(last) = crate::registry::last_words(owner) {
-        thread.synchronise(|sync, t| sync.join(t, &last));
-        record::join(thread, owner);
+/// The thread has ended and still holds locks: who gets one of them because its holder
+/// died knows what it knew.
+pub(crate) fn leave_behind(thread: &mut Thread) {
+    while let Some(holding) = thread.held.all().last().copied() {
+        let Hold { lock, mode } = holding.hold;
+        thread.held.forget(lock);
+        let object = objects::past(lock.0).and_then(|past| objects::existing(past.address));
+        let Some(mut object) = object.filter(|object| object.id() == lock) else {
+            continue;
+        };
+        record::release(thread, lock, mode, 0);
+        let object: &mut Held = &mut object;
+        thread.synchronise(|sync, t| sync.leave(t, mode, &mut object.order));
     }
+}
+
+/// The lock's holder died: it is free, in a state to be repaired.
+pub(crate) fn holder_died(visit: &Visit, address: usize, place: usize) {
+    let mut object = objects::at(visit.thread(), address, place);
+    object.mutex.owner = 0;
+    object.mutex.depth = 0;
 }
 
 /// The thread begins to wait for a condition; the lock is given up. How deep it

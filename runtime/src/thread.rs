@@ -1,5 +1,6 @@
 //! The current thread: its time, its locks, what it may reuse.
 
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use racehound_detect::clock::Epoch;
@@ -119,6 +120,45 @@ pub(crate) fn is_a_librarys() -> bool {
 
 /// Nobody may enter the runtime: shadow memory is being swept.
 pub(crate) static PAUSED: AtomicBool = AtomicBool::new(false);
+
+/// Threads are cancelled in this program: nobody may be while inside, where it may hold
+/// what others wait for.
+static CANCELS: AtomicBool = AtomicBool::new(false);
+
+/// Threads will be cancelled from now on. Who is inside by now comes out first.
+pub(crate) fn expect_cancellation() {
+    if !CANCELS.load(Ordering::Relaxed) {
+        let _pause = sweep::Pause::begin();
+        CANCELS.store(true, Ordering::Relaxed);
+    }
+}
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
+const CAN_BE_CANCELLED: c_int = 0;
+const CANNOT_BE: c_int = 1;
+
+/// Keeps the thread from being cancelled while it is inside.
+#[cold]
+fn shelter(hot: *mut Hot) {
+    let mut before = CANNOT_BE;
+    // SAFETY: our own block, and the thread's own state.
+    unsafe {
+        pthread_setcancelstate(CANNOT_BE, &raw mut before);
+        (*hot).sheltered = u32::from(before == CAN_BE_CANCELLED);
+    }
+}
+
+#[cold]
+fn unshelter(hot: *mut Hot) {
+    // SAFETY: as above.
+    unsafe {
+        (*hot).sheltered = 0;
+        pthread_setcancelstate(CAN_BE_CANCELLED, std::ptr::null_mut());
+    }
+}
 
 impl Thread {
     /// A thread that begins with what `clock` knows.
@@ -540,6 +580,9 @@ impl Visit {
             if PAUSED.load(Ordering::Relaxed) && (*hot).busy == 1 {
                 sweep::wait(hot);
             }
+            if CANCELS.load(Ordering::Relaxed) && (*hot).busy == 1 {
+                shelter(hot);
+            }
             if (*hot).thread.is_null() {
                 registry::introduce();
             }
@@ -586,6 +629,9 @@ impl Drop for Visit {
         unsafe {
             std::sync::atomic::compiler_fence(Ordering::SeqCst);
             (*self.hot).busy -= 1;
+            if (*self.hot).sheltered != 0 && (*self.hot).busy == 0 {
+                unshelter(self.hot);
+            }
             if (*self.hot).pending != 0 && (*self.hot).busy == 0 {
                 crate::signals::deliver();
             }

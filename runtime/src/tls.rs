@@ -64,6 +64,8 @@ pub(crate) struct Hot {
     pub(crate) no_sets: u32,
     /// What decides about that, if anything.
     pub(crate) calls: *mut Calls,
+    /// Set while the thread, which can be cancelled, cannot because it is inside.
+    pub(crate) sheltered: u32,
 }
 
 impl Hot {
@@ -99,7 +101,7 @@ pub(crate) const NO_SETS: Sets = {
 };
 
 /// Bytes reserved for [`Hot`].
-const SIZE: usize = 64 + 4 * SETS + 40;
+const SIZE: usize = 64 + 4 * SETS + 48;
 const _: () = assert!(size_of::<Hot>() <= SIZE);
 const _: () = assert!(std::mem::offset_of!(Hot, span) == 4);
 const _: () = assert!(std::mem::offset_of!(Hot, top) == 8);

@@ -213,6 +213,7 @@ impl Turn {
     /// Waits until one of these signals waits to be taken; false if it was too late
     /// or another one was handled.
     pub(crate) fn await_signal(&self, signals: Set, until: Option<Until>) -> Came {
+        cancellation_point();
         // SAFETY: asks who we are.
         let os_id = unsafe { libc::gettid() };
         let want = Want::Signal { os_id, signals };
@@ -230,6 +231,7 @@ impl Turn {
             let want = Want::Signal { os_id, signals: 0 };
             while self.wait_once(want, None, |_| None) != Came::Interrupted {}
         };
+        cancellation_point();
         self.with_mask(mask, wait);
         cancellation_point();
     }

@@ -152,6 +152,7 @@ impl Turn {
         mut attempt: impl FnMut() -> c_int,
         really: impl FnOnce() -> c_int,
     ) -> c_int {
+        cancellation_point();
         self.act(|roster| {
             let (cond, lock) = (roster.object(condition), roster.object(mutex));
             Some(Op::Wait {
@@ -232,6 +233,7 @@ impl Turn {
         until: Option<Until>,
         mut attempt: impl FnMut() -> bool,
     ) -> c_int {
+        cancellation_point();
         let until = self.moment(until);
         signals::interrupted();
         let op = |roster: &mut Roster| {
@@ -285,6 +287,7 @@ impl Turn {
 
     /// Waits until a thread has ended. False if it was too late.
     pub(crate) fn await_thread(&self, other: u32, until: Option<Until>) -> bool {
+        cancellation_point();
         let child = ThreadId(other);
         let op = |_: &mut Roster| Some(Op::Join { child });
         let until = self.moment(until);
@@ -343,6 +346,7 @@ impl Turn {
 
     /// Lets time pass; how many nanoseconds are left if a signal came.
     pub(crate) fn sleep(&self, until: Until) -> u64 {
+        cancellation_point();
         let until = self.moment(Some(until));
         self.note(|roster| roster.rests(self.number));
         let came = self.wait_once(Want::Time, until, |_| None);
@@ -472,6 +476,7 @@ impl Turn {
     /// A wait that was interrupted goes on if it is of a kind that does, unless a
     /// handler has run that lets calls fail.
     fn await_world(&self, want: Want, until: Option<Until>, goes_on: bool) -> Came {
+        cancellation_point();
         let _errno = Errno::keep();
         let until = self.moment(until);
         signals::interrupted();
@@ -492,6 +497,7 @@ impl Turn {
         const SOON: u64 = 1_000_000;
         /// By then it is hours.
         const ATTEMPTS: u32 = 24;
+        cancellation_point();
         self.touch();
         for round in 0..ATTEMPTS {
             let since = self.note(|roster| roster.changes);

@@ -25,14 +25,28 @@ unsafe fn is_recursive(mutex: *const Mutex) -> bool {
     unsafe { kind(mutex) == libc::PTHREAD_MUTEX_RECURSIVE }
 }
 
-/// Whether the C library would tell the thread that it has the mutex already.
-unsafe fn says_deadlock(mutex: *const Mutex) -> bool {
+unsafe fn is_checked(mutex: *const Mutex) -> bool {
+    // SAFETY: the caller has a mutex.
+    unsafe { kind(mutex) == libc::PTHREAD_MUTEX_ERRORCHECK }
+}
+
+/// Whether the C library has it that the thread holds the mutex.
+unsafe fn is_mine(mutex: *const Mutex) -> bool {
     const OWNER: usize = 8;
     // SAFETY: the caller has a mutex.
-    unsafe {
-        let owner = mutex.cast::<u8>().add(OWNER).cast::<c_int>().read();
-        kind(mutex) == libc::PTHREAD_MUTEX_ERRORCHECK && owner == libc::gettid()
-    }
+    unsafe { mutex.cast::<u8>().add(OWNER).cast::<c_int>().read() == libc::gettid() }
+}
+
+/// Whether the C library would tell the thread that it has the mutex already.
+unsafe fn says_deadlock(mutex: *const Mutex) -> bool {
+    // SAFETY: the caller has a mutex.
+    unsafe { is_checked(mutex) && is_mine(mutex) }
+}
+
+/// Whether the C library would tell the thread that it does not have the mutex.
+unsafe fn says_foreign(mutex: *const Mutex) -> bool {
+    // SAFETY: the caller has a mutex.
+    unsafe { is_checked(mutex) && !is_mine(mutex) }
 }
 
 /// How long a lock is waited for.
@@ -92,7 +106,8 @@ pub(super) unsafe fn take(
     }
     let waits = !matches!(patience, Patience::Tries);
     traits.tried = !matches!(patience, Patience::ForEver);
-    if waits {
+    // SAFETY: the caller's mutex.
+    if waits && !unsafe { says_deadlock(mutex) } {
         let visit = Visit::begin();
         sync::about_to_lock(&visit, mutex as usize, Mode::Exclusive, traits, call.place);
     }
@@ -181,7 +196,7 @@ interpose! {
     }
 
     fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
-        if let Some(call) = Call::begin() {
+        if let Some(call) = Call::begin() && !says_foreign(mutex) {
             sync::releasing(&Visit::begin(), mutex as usize, Some(Mode::Exclusive), call.place);
             let unlock = || libc::pthread_mutex_unlock(mutex);
             let result = match call.turn() {

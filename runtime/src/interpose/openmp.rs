@@ -156,21 +156,81 @@ fn awaits_tasks(real: impl FnOnce()) {
     tasks_known(&call);
 }
 
-fn lock(at: usize, real: impl Fn()) {
-    match Call::begin().and_then(|call| call.turn()) {
+/// A lock of the library, and whether who holds it may take it again.
+#[derive(Clone, Copy)]
+struct Guard {
+    at: usize,
+    nests: bool,
+}
+
+impl Guard {
+    fn simple(at: usize) -> Self {
+        Self { at, nests: false }
+    }
+
+    fn nesting(at: usize) -> Self {
+        Self { at, nests: true }
+    }
+
+    fn traits(self, tried: bool) -> Traits {
+        Traits {
+            recursive: self.nests,
+            tried,
+            ..Traits::default()
+        }
+    }
+}
+
+fn lock(guard: Guard, real: impl Fn()) {
+    let Some(call) = Call::begin() else {
+        return real();
+    };
+    let (at, mode, traits) = (guard.at, Mode::Exclusive, guard.traits(false));
+    sync::about_to_lock(&Visit::begin(), at, mode, traits, call.place);
+    match call.turn() {
         Some(turn) => {
             let real = || {
                 real();
                 0
             };
-            turn.lock(Lock::other(at, Mode::Exclusive), None, real, real);
+            turn.lock(Lock::mutex(at, guard.nests), None, real, real);
         }
         None => real(),
     }
-    if let Some(call) = Call::begin() {
-        let traits = Traits::default();
-        sync::acquired(&Visit::begin(), at, Mode::Exclusive, traits, call.place);
+    sync::acquired(&Visit::begin(), at, mode, traits, call.place);
+}
+
+/// Takes a lock if it is free; `real` says how often the thread has it then.
+fn try_lock(guard: Guard, real: impl Fn() -> c_int) -> c_int {
+    let Some(call) = Call::begin() else {
+        return real();
+    };
+    let (at, mode) = (guard.at, Mode::Exclusive);
+    let depth = std::cell::Cell::new(0);
+    let attempt = || {
+        depth.set(real());
+        match depth.get() {
+            0 => libc::EBUSY,
+            _ => 0,
+        }
+    };
+    let result = match call.turn() {
+        Some(turn) => turn.try_lock((at, mode), attempt),
+        None => attempt(),
+    };
+    if result == 0 {
+        sync::acquired(&Visit::begin(), at, mode, guard.traits(true), call.place);
     }
+    depth.get()
+}
+
+/// Makes a lock, or does away with one: what was known of another there is forgotten.
+fn renew(lock: *mut c_void, real: impl FnOnce()) {
+    if Call::begin().is_some() {
+        let visit = Visit::begin();
+        crate::objects::forget(visit.thread(), lock as usize);
+    }
+    real();
 }
 
 fn unlock(at: usize, real: impl FnOnce()) {
@@ -271,6 +331,16 @@ mod real {
         pub(super) fn GOMP_ordered_start();
         pub(super) fn GOMP_ordered_end();
         pub(super) fn omp_get_num_threads() -> c_int;
+        pub(super) fn omp_init_lock(lock: *mut c_void);
+        pub(super) fn omp_destroy_lock(lock: *mut c_void);
+        pub(super) fn omp_set_lock(lock: *mut c_void);
+        pub(super) fn omp_unset_lock(lock: *mut c_void);
+        pub(super) fn omp_test_lock(lock: *mut c_void) -> c_int;
+        pub(super) fn omp_init_nest_lock(lock: *mut c_void);
+        pub(super) fn omp_destroy_nest_lock(lock: *mut c_void);
+        pub(super) fn omp_set_nest_lock(lock: *mut c_void);
+        pub(super) fn omp_unset_nest_lock(lock: *mut c_void);
+        pub(super) fn omp_test_nest_lock(lock: *mut c_void) -> c_int;
         pub(super) fn GOMP_taskwait();
         pub(super) fn GOMP_taskgroup_end();
         pub(super) fn GOMP_task(
@@ -362,7 +432,7 @@ interpose! {
     }
 
     fn GOMP_critical_start() {
-        lock(address(&CRITICAL), || real::GOMP_critical_start());
+        lock(Guard::simple(address(&CRITICAL)), || real::GOMP_critical_start());
     }
 
     fn GOMP_critical_end() {
@@ -370,7 +440,7 @@ interpose! {
     }
 
     fn GOMP_critical_name_start(name: *mut *mut c_void) {
-        lock(name as usize, || real::GOMP_critical_name_start(name));
+        lock(Guard::simple(name as usize), || real::GOMP_critical_name_start(name));
     }
 
     fn GOMP_critical_name_end(name: *mut *mut c_void) {
@@ -378,11 +448,51 @@ interpose! {
     }
 
     fn GOMP_atomic_start() {
-        lock(address(&ATOMIC), || real::GOMP_atomic_start());
+        lock(Guard::simple(address(&ATOMIC)), || real::GOMP_atomic_start());
     }
 
     fn GOMP_atomic_end() {
         unlock(address(&ATOMIC), || real::GOMP_atomic_end());
+    }
+
+    fn omp_init_lock(lock: *mut c_void) {
+        renew(lock, || real::omp_init_lock(lock));
+    }
+
+    fn omp_destroy_lock(lock: *mut c_void) {
+        renew(lock, || real::omp_destroy_lock(lock));
+    }
+
+    fn omp_set_lock(at: *mut c_void) {
+        lock(Guard::simple(at as usize), || real::omp_set_lock(at));
+    }
+
+    fn omp_unset_lock(at: *mut c_void) {
+        unlock(at as usize, || real::omp_unset_lock(at));
+    }
+
+    fn omp_test_lock(at: *mut c_void) -> c_int {
+        try_lock(Guard::simple(at as usize), || real::omp_test_lock(at))
+    }
+
+    fn omp_init_nest_lock(lock: *mut c_void) {
+        renew(lock, || real::omp_init_nest_lock(lock));
+    }
+
+    fn omp_destroy_nest_lock(lock: *mut c_void) {
+        renew(lock, || real::omp_destroy_nest_lock(lock));
+    }
+
+    fn omp_set_nest_lock(at: *mut c_void) {
+        lock(Guard::nesting(at as usize), || real::omp_set_nest_lock(at));
+    }
+
+    fn omp_unset_nest_lock(at: *mut c_void) {
+        unlock(at as usize, || real::omp_unset_nest_lock(at));
+    }
+
+    fn omp_test_nest_lock(at: *mut c_void) -> c_int {
+        try_lock(Guard::nesting(at as usize), || real::omp_test_nest_lock(at))
     }
 
     fn GOMP_ordered_start() {

@@ -147,6 +147,10 @@ interpose! {
         if let Some(turn) = &turn {
             turn.give_way();
         }
+        {
+            let _visit = Visit::begin();
+            crate::thread::expect_cancellation();
+        }
         let result = libc::pthread_cancel(handle);
         if result == 0 && turn.is_some() {
             let _visit = Visit::begin();

@@ -144,6 +144,65 @@ fn first(clock: c_int, absolute: bool, times: &libc::itimerspec) -> Option<Until
     }
 }
 
+/// A function that the C library is to call in a thread of its own.
+struct Callback {
+    function: extern "C" fn(libc::sigval),
+    value: libc::sigval,
+}
+
+/// What timers call, by their numbers: who sets one hands on what it knows to the
+/// function.
+static CALLBACKS: Locked<Option<FxHashMap<usize, usize>>> = Locked::new(None);
+
+extern "C" fn call_back(callback: libc::sigval) {
+    let at = callback.sival_ptr;
+    // SAFETY: made by `with_callback`, and never freed: the C library does not say when
+    // it has made its last call.
+    let callback = unsafe { &*at.cast::<Callback>() };
+    if let Some(call) = Call::around(callback.function as usize) {
+        call.learns(at as usize);
+    }
+    (callback.function)(callback.value);
+}
+
+/// The same event, with a function of ours around the one that is to be called; none if
+/// it is not about a function.
+fn with_callback(event: &libc::sigevent) -> Option<(libc::sigevent, usize)> {
+    /// Where an event has its function: behind value, signal and kind.
+    const FUNCTION: usize = 16;
+    if event.sigev_notify != libc::SIGEV_THREAD {
+        return None;
+    }
+    let mut event = *event;
+    // SAFETY: what the kernel's and the C library's events have there.
+    let at = unsafe {
+        let function = (&raw mut event).cast::<u8>().add(FUNCTION).cast::<usize>();
+        let called: Option<extern "C" fn(libc::sigval)> = std::mem::transmute(function.read());
+        let callback = Box::leak(Box::new(Callback {
+            function: called?,
+            value: event.sigev_value,
+        }));
+        function.write(call_back as *const () as usize);
+        std::ptr::from_mut(callback)
+    };
+    event.sigev_value.sival_ptr = at.cast();
+    Some((event, at as usize))
+}
+
+/// The timer's function will know what the thread knows.
+fn tell_callback(call: &Call, timer: libc::timer_t) {
+    let callback = {
+        let _visit = Visit::begin();
+        CALLBACKS
+            .lock()
+            .as_ref()
+            .and_then(|all| all.get(&(timer as usize)).copied())
+    };
+    if let Some(at) = callback {
+        call.hands_on(at);
+    }
+}
+
 /// Clocks of descriptors that are timers.
 static CLOCKS: Locked<Option<FxHashMap<c_int, c_int>>> = Locked::new(None);
 
@@ -207,11 +266,26 @@ interpose! {
 
     // The number is the kernel's, whose timer is never set.
     fn timer_create(clock: libc::clockid_t, event: *mut libc::sigevent, timer: *mut libc::timer_t) -> c_int {
-        let result = libc::timer_create(clock, event, timer);
-        let Some(call) = Call::begin().filter(|_| result == 0) else {
-            return result;
+        let Some(call) = Call::begin() else {
+            return libc::timer_create(clock, event, timer);
         };
+        let mut around = event.as_ref().and_then(|event| {
+            let _visit = Visit::begin();
+            with_callback(event)
+        });
+        let asked = around.as_mut().map_or(event, |(around, _)| &raw mut *around);
+        let result = libc::timer_create(clock, asked, timer);
+        if result != 0 {
+            return result;
+        }
         call.writes(timer, size_of::<libc::timer_t>());
+        if let Some((_, at)) = around {
+            {
+                let _visit = Visit::begin();
+                CALLBACKS.lock().get_or_insert_default().insert(*timer as usize, at);
+            }
+            tell_callback(&call, *timer);
+        }
         if let Some(turn) = call.turn()
             && let Some(notice) = notice(&turn, event.as_ref(), *timer)
         {
@@ -232,6 +306,7 @@ interpose! {
             return libc::timer_settime(timer, flags, new, old);
         };
         call.reads(new, size_of::<libc::itimerspec>());
+        tell_callback(&call, timer);
         let result = match (call.turn(), made(timer), new.as_ref()) {
             (Some(turn), Some(Made { clock, notice }), Some(new)) => {
                 let until = first(clock, flags & libc::TIMER_ABSTIME != 0, new);
@@ -283,7 +358,14 @@ interpose! {
                 made.remove(&(timer as usize));
             }
         }
-        libc::timer_delete(timer)
+        let result = libc::timer_delete(timer);
+        if result == 0 && Call::begin().is_some() {
+            let _visit = Visit::begin();
+            if let Some(callbacks) = CALLBACKS.lock().as_mut() {
+                callbacks.remove(&(timer as usize));
+            }
+        }
+        result
     }
 
     fn timerfd_create(clock: c_int, flags: c_int) -> c_int {
