@@ -351,7 +351,7 @@ impl Trial<'_> {
         }
         let run = self.runs;
         let limit = self.usual.limit(self.slowest, self.suspect.limit);
-        for _ in 0..self.usual.times_to_be_sure(execution.ending) {
+        for _ in 0..self.usual.times_to_be_sure(execution) {
             let again = self.execute_within(limit * harm::DOUBT, plan)?;
             let same = self.usual.judge_even_if_flaky(&again);
             if same.is_none_or(|same| same.kind != harm.kind) || met(&again).is_empty() {

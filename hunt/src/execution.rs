@@ -52,6 +52,14 @@ pub struct Execution {
     pub elapsed: Duration,
 }
 
+impl Execution {
+    /// Whether its plan alone may not repeat it.
+    pub fn is_doubtful(&self) -> bool {
+        let scheduled = self.scheduled.as_ref();
+        scheduled.is_some_and(|scheduled| !scheduled.doubts.is_empty())
+    }
+}
+
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {

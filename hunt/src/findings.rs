@@ -85,6 +85,10 @@ pub fn join(first: &mut Finding, other: Finding) {
     first.status = first.status.max(other.status);
     first.schedule = first.schedule.take().or(other.schedule);
     first.trace = first.trace.take().or(other.trace);
+    // A name says more than an address.
+    if first.location.what == "address" && other.location.what != "address" {
+        first.location = other.location;
+    }
     for by in other.found_by {
         if !first.found_by.contains(&by) {
             first.found_by.push(by);

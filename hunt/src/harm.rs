@@ -90,18 +90,19 @@ impl Usual {
         (!is_known).then_some(harm)
     }
 
-    /// How often an execution has to end so, each time by the same schedule, before it is
-    /// not by chance: the program may end so by itself at times.
-    pub fn times_to_be_sure(&self, ending: Ending) -> u32 {
+    /// How often an execution has to end so again, each time by the same schedule, before
+    /// it is not by chance: the program may end so by itself at times, and who decides
+    /// about its threads may not have had it under control.
+    pub fn times_to_be_sure(&self, execution: &Execution) -> u32 {
         /// How likely it may be that it was chance.
         const DOUBTFUL: f64 = 0.001;
-        let so = self
-            .endings
-            .iter()
-            .filter(|known| **known == ending)
-            .count();
+        let is_so = |known: &&Ending| **known == execution.ending;
+        let so = self.endings.iter().filter(is_so).count();
         match so {
-            0 => 1,
+            // That has waited long enough to be no chance.
+            0 if execution.ending == Ending::Limit => 1,
+            0 if execution.is_doubtful() => 5,
+            0 => 2,
             // Who has seen it in all of three executions has not seen that it is certain.
             _ => {
                 let likely = (so + 1) as f64 / (self.endings.len() + 2) as f64;
@@ -340,6 +341,7 @@ fn shortened(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use racehound_report::finding::Finding;
+    use racehound_report::journal::Scheduled;
 
     use super::*;
 
@@ -374,8 +376,14 @@ mod tests {
         assert_eq!(flaky.judge_even_if_flaky(&crashed).unwrap().kind, "crash");
         assert!(flaky.judge_even_if_flaky(&ended(well, "")).is_none());
         // 0.4 to the power of 8 is the first that is less than a thousandth.
-        assert_eq!(flaky.times_to_be_sure(crash), 8);
-        assert_eq!(flaky.times_to_be_sure(other), 1);
+        assert_eq!(flaky.times_to_be_sure(&crashed), 8);
+        let mut new = ended(other, "");
+        assert_eq!(flaky.times_to_be_sure(&new), 2);
+        new.scheduled = Some(Scheduled {
+            doubts: vec!["computes for long".to_owned()],
+            ..Scheduled::default()
+        });
+        assert_eq!(flaky.times_to_be_sure(&new), 5);
         let mut ill = Usual::default();
         ill.add(&crashed);
         assert!(ill.judge_even_if_flaky(&crashed).is_none());
@@ -383,7 +391,7 @@ mod tests {
         // It is up to the order of its threads after all.
         ill.add_controlled(&ended(well, ""));
         assert_eq!(ill.judge_even_if_flaky(&crashed).unwrap().kind, "crash");
-        assert_eq!(ill.times_to_be_sure(crash), 18);
+        assert_eq!(ill.times_to_be_sure(&crashed), 18);
     }
 
     #[test]

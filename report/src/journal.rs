@@ -41,6 +41,9 @@ pub struct Scheduled {
     /// What became of the anomaly that it was to make happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fate: Option<String>,
+    /// Why the plan alone may not repeat the execution.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
 }
 
 /// The fate of an anomaly that happened.

@@ -343,6 +343,7 @@ impl Course {
                             self.mark_tried(&finding);
                         }
                         self.add(finding);
+                        self.forget_explained();
                     }
                 } else if execution.ending == Ending::Signal(libc::SIGKILL) {
                     self.remember(finding);
@@ -368,7 +369,7 @@ impl Course {
 
     /// Whether a failure has happened again often enough, this time included.
     fn is_certain(&mut self, finding: &Finding, execution: &Execution) -> bool {
-        let needed = self.usual.times_to_be_sure(execution.ending);
+        let needed = self.usual.times_to_be_sure(execution);
         let times = self.failed_again.entry(finding.identity()).or_default();
         *times += 1;
         *times >= needed
@@ -575,19 +576,24 @@ impl Course {
         for mut finding in execution.findings {
             finding.first_run = self.runs;
             match finding.kind {
-                Kind::Race if self.mark_tried(&finding) => {
-                    self.idle = 0;
+                Kind::Race => {
                     if assignment.schedule != Plan::Free && finding.status == Status::Observed {
                         let shown = Assignment {
                             detector: assignment.detector.clone(),
                             ..again(assignment)
                         };
-                        self.shown_by.insert(finding.identity(), shown);
+                        self.shown_by.entry(finding.identity()).or_insert(shown);
                     }
-                    self.open.push(finding.clone());
-                    self.add(finding);
+                    if self.mark_tried(&finding) {
+                        self.idle = 0;
+                        self.open.push(finding.clone());
+                        self.add(finding);
+                    } else if self.is_better(&finding) {
+                        self.idle = 0;
+                        self.add(finding.clone());
+                        self.see_again(finding);
+                    }
                 }
-                Kind::Race => {}
                 Kind::Deadlock if finding.harm.is_some() => {
                     if let Some(harm) = &mut finding.harm {
                         harm.run = self.runs;
@@ -626,6 +632,14 @@ impl Course {
                 self.repeats.push((failure, again(assignment)));
             }
         }
+    }
+
+    /// Whether something was seen that was tried before in vain.
+    fn is_better(&mut self, finding: &Finding) -> bool {
+        finding.status == Status::Observed
+            && self
+                .known(finding)
+                .is_some_and(|known| known.status == Status::Unreproduced)
     }
 
     /// Why an order of threads is to blame for how the program has ended.

@@ -4,12 +4,23 @@ use std::ffi::{c_int, c_void};
 
 use super::{caller, is_off, shown, with_caller};
 use crate::access::Access;
+use crate::control::{self, Turn};
 use crate::detector;
 use crate::report::VPTR;
 use crate::thread::Visit;
 use racehound_detect::AccessKind;
 
+/// Lets an access be announced, if somebody watches.
+fn announce(address: *const c_void, size: usize, kind: AccessKind, place: usize) {
+    if control::is_watching()
+        && let Some(turn) = Turn::here(place & !VPTR)
+    {
+        turn.access(address as usize, size, kind.is_write());
+    }
+}
+
 fn access(address: *const c_void, size: usize, kind: AccessKind, place: usize) {
+    announce(address, size, kind, place);
     if is_off() {
         return;
     }
@@ -86,6 +97,9 @@ unsafe extern "C" fn vptr_update(address: *const *const c_void, new: *const c_vo
 
 /// The function shows in stacks, as the call would that it stands for.
 fn accesses(all: &[(*const c_void, AccessKind)], size: usize) {
+    for &(address, kind) in all {
+        announce(address, size, kind, caller());
+    }
     if is_off() {
         return;
     }

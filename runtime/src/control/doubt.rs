@@ -7,6 +7,14 @@ use crate::thread::Visit;
 
 static TOLD: Locked<Vec<&'static str>> = Locked::new(Vec::new());
 
+/// The reasons there have been.
+pub(super) fn told() -> Vec<String> {
+    TOLD.lock()
+        .iter()
+        .map(|&reason| reason.to_owned())
+        .collect()
+}
+
 /// Tells of a reason, as of somebody or something. Not with the roster held.
 pub(crate) fn tell(who: &str, reason: &'static str) {
     // The monitor is no thread of the program.

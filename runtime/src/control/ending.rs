@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use racehound_report::journal::Scheduled;
 use racehound_schedule::Schedule;
 
-use super::{is_on, note_fate, roster, sites};
+use super::{doubt, is_on, note_fate, roster, sites};
 use crate::interpose::Errno;
 use crate::thread::Visit;
 use crate::{memory, options, output, record, report, triggers};
@@ -119,6 +119,7 @@ fn summary() -> Option<String> {
         unvisited,
         divergence,
         fate: fate.map(|(_, fate)| fate.to_string()),
+        doubts: doubt::told(),
     });
     if let Some(choices) = choices {
         let mut schedule = Schedule::of(&choices, &sites::Names);

@@ -104,7 +104,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
             continue;
         };
         match state(os_id) {
-            Some(b'S' | b'D') => asleep += 1,
+            Some(b'S') if !is_inside(number) => asleep += 1,
             _ => busy += 1,
         }
         if (asleep >= ASLEEP || busy >= BUSY) && send_outside(now) {
@@ -112,6 +112,15 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
         }
     }
     std::ptr::null_mut()
+}
+
+/// Whether a thread waits on our behalf: that is not what it would do by itself.
+fn is_inside(number: u32) -> bool {
+    let hot = roster().member(number).map(|member| member.hot);
+    // SAFETY: the block of a thread that has the baton, and so is there.
+    hot.is_some_and(|hot| {
+        !hot.is_null() && unsafe { (&raw const (*hot).busy).read_volatile() } != 0
+    })
 }
 
 /// Since when threads are held back.

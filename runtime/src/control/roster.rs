@@ -700,13 +700,19 @@ impl Roster {
         true
     }
 
-    /// Lets time pass if who waits for the next moment just sleeps: then nobody
-    /// gives up what others would have done in time.
+    /// Lets time pass if who waits for the next moment just sleeps, or waits for so short
+    /// a time that a busy machine may well let it pass. Whoever is more patient counts on
+    /// what others do in time.
     fn wake_a_sleeper(&mut self) -> bool {
+        const SHORT: u64 = 100_000_000;
+        let now = self.clock.now();
         let waiting = self.standing(Standing::Waiting);
         let next = waiting.filter(|m| m.until.is_some() && !m.timed_out);
         let next = next.min_by_key(|m| m.until);
-        next.is_some_and(|member| member.want == Want::Time) && self.let_time_pass()
+        let is_short = |until: Moment| until.0.saturating_sub(now.0) <= SHORT;
+        let passes =
+            |member: &Member| member.want == Want::Time || member.until.is_some_and(is_short);
+        next.is_some_and(passes) && self.let_time_pass()
     }
 
     /// The moment that a thread sleeps for comes now.

@@ -86,6 +86,9 @@ fn freeing(call: &Call, block: *mut c_void, then: Then) -> *mut c_void {
         return block;
     }
     signals::unsafe_call(call.place);
+    if let Some(size) = blocks::size(block as usize) {
+        call.announces_write(block as usize, size);
+    }
     sanitizer::freeing(block);
     let size = match blocks::free(block as usize) {
         Freed::Now(size) => size,

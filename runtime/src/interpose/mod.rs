@@ -214,11 +214,7 @@ impl Call {
         if size == 0 || address == 0 || self.ignored || sampling::looks_away() {
             return;
         }
-        if control::is_watching()
-            && let Some(turn) = self.turn()
-        {
-            turn.access(address, size, kind.is_write());
-        }
+        self.announces(address, size, kind);
         let _errno = Errno::keep();
         let access = Access {
             address,
@@ -227,6 +223,20 @@ impl Call {
             place: self.place,
         };
         detector::range(&Visit::begin(), &access);
+    }
+
+    fn announces(&self, address: usize, size: usize, kind: AccessKind) {
+        if control::is_watching()
+            && let Some(turn) = self.turn()
+        {
+            turn.access(address, size, kind.is_write());
+        }
+    }
+
+    /// Lets others go first, if somebody watches who writes there: it is about to.
+    pub(crate) fn announces_write(&self, address: usize, size: usize) {
+        let _errno = Errno::keep();
+        self.announces(address, size, AccessKind::Write);
     }
 
     /// Runs code of the C library that calls others of these functions, with an
