@@ -483,6 +483,20 @@ pub struct Frame {
     pub offset: Option<u64>,
 }
 
+/// Whether a source file is a library's that came with the compiler or the system.
+pub fn is_librarys(file: &str) -> bool {
+    ["/usr/include/", "/usr/lib/", "/rustc/"]
+        .iter()
+        .any(|place| file.starts_with(place))
+}
+
+impl Frame {
+    /// Whether the code is the user's, as far as is known.
+    pub fn is_users(&self) -> bool {
+        self.file.as_deref().is_some_and(|file| !is_librarys(file))
+    }
+}
+
 /// A thread that has a part in a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::finding::{Access, Finding, Kind, Novelty, Report, Status};
+use crate::finding::{Access, Finding, Frame, Kind, Novelty, Report, Status};
 use crate::text::{self, FAINT, HARM, HEADING};
 use crate::timeline;
 
@@ -144,7 +144,12 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
     }
     let callers = text::callers(access);
     let shown = if is_one_of_many { 1 } else { CALLERS };
-    for frame in callers.iter().take(shown) {
+    // How a library got there from one's own code is its own business.
+    let has_own = callers.iter().any(Frame::is_users);
+    let of_interest = callers.iter().filter(|frame| !has_own || frame.is_users());
+    let of_interest: Vec<&Frame> = of_interest.take(shown).collect();
+    let shown = of_interest.len();
+    for frame in of_interest {
         let caller = format!("  called from {}", text::caller(frame));
         let caller = text::fitting(&caller, WIDTH);
         let _ = writeln!(out, "    {FAINT}{caller}{FAINT:#}");
@@ -159,7 +164,7 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Excerpt, Explanation, Frame, Harm, Interleaving, Location, Step};
+    use crate::finding::{Excerpt, Explanation, Harm, Interleaving, Location, Step};
 
     fn access(op: &str, thread: &str, line: u32) -> Access {
         Access {

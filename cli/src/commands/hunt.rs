@@ -463,6 +463,13 @@ impl<'a> Hunting<'a> {
                 advice(ending)
             ));
         }
+        if course.stuck() > 0 && !course.has_confirmed() {
+            self.remarks.push(format!(
+                "By itself {subject} did not end in {} of the executions that were observed; no \
+                 schedule was found that makes it hang each time. More time may: --budget.",
+                course.stuck()
+            ));
+        }
         self.report.tests.extend(test.map(|test| Tested {
             name: test.name,
             runs: course.runs(),

@@ -122,6 +122,8 @@ pub struct Course {
     tried: BTreeSet<(Vec<String>, Vec<String>)>,
     /// Failures and deadlocks that may happen again.
     repeats: Vec<(Finding, Assignment)>,
+    /// Free executions that did not end.
+    stuck: u32,
     /// What was seen, and should be seen again by one of these.
     seen: Vec<(Finding, Vec<Assignment>)>,
     /// Which execution under control showed a race first.
@@ -155,6 +157,7 @@ impl Course {
             open: Vec::new(),
             tried: BTreeSet::new(),
             repeats: Vec::new(),
+            stuck: 0,
             seen: Vec::new(),
             shown_by: BTreeMap::new(),
             predicted: Vec::new(),
@@ -566,7 +569,13 @@ impl Course {
 
     fn look_at(&mut self, assignment: &Assignment, execution: Execution) {
         let harm = match assignment.schedule {
-            Plan::Free => None,
+            Plan::Free => {
+                if execution.ending == Ending::Limit && !self.usual.knows(Ending::Limit) {
+                    self.stuck += 1;
+                    self.idle = 0;
+                }
+                None
+            }
             _ => {
                 self.usual.add_controlled(&execution);
                 self.usual.judge_even_if_flaky(&execution)
@@ -790,6 +799,12 @@ impl Course {
     /// For how many rounds exploring has brought nothing new.
     pub fn idle(&self) -> u32 {
         self.idle
+    }
+
+    /// How many executions did not end although nobody decided about their threads, and
+    /// the program ends otherwise.
+    pub fn stuck(&self) -> u32 {
+        self.stuck
     }
 
     /// Whether anything is confirmed.

@@ -2,7 +2,7 @@
 
 use racehound_detect::{AccessKind, Which};
 use racehound_report::finding as contract;
-use racehound_report::finding::{Finding, Status};
+use racehound_report::finding::{Finding, Status, is_librarys};
 
 use super::{Access, Edge, Kind, Line, Location, Report, ThreadInfo};
 use crate::{options, real, registry};
@@ -222,6 +222,13 @@ pub(super) fn own(stack: &[Line]) -> Option<&Line> {
     stack.iter().find(ours).or_else(|| stack.first())
 }
 
+/// The innermost line that is neither the C library's nor in a header of a library: who
+/// asks a container to grow wants to know which.
+fn users(stack: &[Line]) -> Option<&Line> {
+    let is_users = |line: &&Line| line.file.as_deref().is_some_and(|file| !is_librarys(file));
+    stack.iter().find(is_users).or_else(|| own(stack))
+}
+
 fn known(number: u32) -> Option<u32> {
     (number > 0).then_some(number)
 }
@@ -271,7 +278,7 @@ pub(super) fn name(location: &Location, address: usize) -> String {
             format!("{module}+{offset:#x}")
         }
         Location::Global { name, .. } => name.clone(),
-        Location::Heap { block, stack } => match own(stack) {
+        Location::Heap { block, stack } => match users(stack) {
             Some(line) => format!("block from {}", site(line)),
             None => format!("block of {} bytes", block.size),
         },
