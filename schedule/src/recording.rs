@@ -83,6 +83,10 @@ impl<S: Strategy> Strategy for Recording<S> {
         self.strategy.awaits_sleepers(enabled)
     }
 
+    fn stops(&self, thread: ThreadId) -> bool {
+        self.strategy.stops(thread)
+    }
+
     fn held(&self) -> Vec<ThreadId> {
         self.strategy.held()
     }

@@ -104,6 +104,13 @@ pub trait Strategy {
         false
     }
 
+    /// Whether the thread that goes now should stop again right after what it does. A host
+    /// that announces not everything asks.
+    fn stops(&self, thread: ThreadId) -> bool {
+        let _ = thread;
+        false
+    }
+
     /// The threads that are held back on purpose.
     fn held(&self) -> Vec<ThreadId> {
         Vec::new()
@@ -174,6 +181,9 @@ macro_rules! forward {
         }
         fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
             (**self).awaits_sleepers(enabled)
+        }
+        fn stops(&self, thread: ThreadId) -> bool {
+            (**self).stops(thread)
         }
         fn held(&self) -> Vec<ThreadId> {
             (**self).held()

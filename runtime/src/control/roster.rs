@@ -700,6 +700,11 @@ impl Roster {
         true
     }
 
+    /// Whether a thread that goes now is to stop right after what it does.
+    pub(super) fn stops(&mut self, number: u32) -> bool {
+        self.chooser.strategy().stops(ThreadId(number))
+    }
+
     /// Lets time pass if who waits for the next moment just sleeps, or waits for so short
     /// a time that a busy machine may well let it pass. Whoever is more patient counts on
     /// what others do in time.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use racehound_trace::{Loc, Op};
 
-use super::{Turn, sites};
+use super::{Turn, pace, sites};
 use crate::benign;
 
 /// Places in the table.
@@ -64,5 +64,8 @@ impl Turn {
             false => Op::Read { loc, size },
         };
         self.act(|_| Some(op));
+        if self.note(|roster| roster.stops(self.number)) {
+            pace::stop_soon();
+        }
     }
 }
