@@ -230,6 +230,8 @@ pub(crate) struct Roster {
     pub(super) leaving: Vec<i32>,
     /// The running thread sleeps, and that is as it should be.
     pub(super) excused: bool,
+    /// A library has run tasks of the program: who waits for them it knows alone.
+    pub(super) has_tasks: bool,
     /// Steps that may have fulfilled somebody's want.
     pub(super) changes: u64,
     pub(super) steps: u64,
@@ -301,6 +303,7 @@ impl Roster {
             waiting: Vec::new(),
             leaving: Vec::new(),
             excused: false,
+            has_tasks: false,
             changes: 0,
             steps: 0,
             fingerprint: Fingerprint::new(),
@@ -516,7 +519,7 @@ impl Roster {
                     self.depends_on_the_world() || waiting.any(perhaps) || !self.timers.is_empty();
                 let somebody_waits = self.standing(Standing::Waiting).next().is_some();
                 let is_stuck = somebody_waits && !somebody_may_help;
-                return match is_stuck && !self.has_strangers() {
+                return match is_stuck && !self.has_tasks && !self.has_strangers() {
                     true => Next::Deadlock,
                     false => Next::Nobody,
                 };

@@ -129,6 +129,7 @@ impl Turn {
         let from_library = self.is_in_library();
         if from_library {
             doubt::tell("OpenMP", "runs tasks in whichever thread it likes");
+            self.note(|roster| roster.has_tasks = true);
         }
         self.come_back();
         let result = body();

@@ -370,12 +370,17 @@ pub(crate) fn gets<R: Outcome>(call: &Call, fd: c_int, real: impl FnOnce() -> R)
 }
 
 /// Whether the call that is going on fails where it would have to wait.
-pub(super) fn fails_instead_of_waiting(fd: c_int) -> bool {
+pub(super) fn fails_instead_of_waiting(fd: c_int, events: i16) -> bool {
     let impatient = thread::current().is_some_and(|thread| thread.impatient);
     let _errno = Errno::keep();
     // SAFETY: asks.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    impatient || flags < 0 || flags & libc::O_NONBLOCK != 0
+    let wrong_way = match flags & libc::O_ACCMODE {
+        libc::O_RDONLY => libc::POLLOUT,
+        libc::O_WRONLY => libc::POLLIN,
+        _ => 0,
+    };
+    impatient || flags < 0 || flags & libc::O_NONBLOCK != 0 || events & wrong_way != 0
 }
 
 /// While it lasts, calls of the current thread fail where they would have to wait,

@@ -147,7 +147,7 @@ impl Call {
             return Came::Fulfilled;
         };
         turn.touch();
-        match descriptors::fails_instead_of_waiting(fd) {
+        match descriptors::fails_instead_of_waiting(fd, events) {
             true => Came::Fulfilled,
             false => turn.await_descriptor(fd, events, until),
         }

@@ -98,8 +98,24 @@ unsafe fn wait(set: *const libc::sigset_t, until: Option<Until>) -> c_int {
     }
 }
 
+/// Whoever gets the signal knows what its sender knew.
+fn sends(signal: c_int) {
+    if let Some(call) = Call::begin().filter(|_| is_signal(signal)) {
+        call.hands_on(signals::edge(signal));
+    }
+}
+
+/// The signal that a wait has brought, if it has.
+fn got(signal: c_int) -> c_int {
+    if let Some(call) = Call::begin().filter(|_| is_signal(signal)) {
+        call.learns(signals::edge(signal));
+    }
+    signal
+}
+
 interpose! {
     fn kill(process: libc::pid_t, signal: c_int) -> c_int {
+        sends(signal);
         match to_myself(process, signal) {
             Some(turn) => failing(turn.send(Addressee::Anybody, plain(signal))),
             None => libc::kill(process, signal),
@@ -107,6 +123,7 @@ interpose! {
     }
 
     fn raise(signal: c_int) -> c_int {
+        sends(signal);
         match to_myself(libc::getpid(), signal) {
             Some(turn) => failing(turn.send(turn.myself(), plain(signal))),
             None => libc::raise(signal),
@@ -114,6 +131,7 @@ interpose! {
     }
 
     fn pthread_kill(handle: libc::pthread_t, signal: c_int) -> c_int {
+        sends(signal);
         match (to_myself(libc::getpid(), signal), thread(handle)) {
             (Some(turn), Some(to)) => turn.send(to, plain(signal)),
             _ => libc::pthread_kill(handle, signal),
@@ -121,6 +139,7 @@ interpose! {
     }
 
     fn tgkill(process: libc::pid_t, thread: libc::pid_t, signal: c_int) -> c_int {
+        sends(signal);
         match to_myself(process, signal) {
             Some(turn) => match turn.by_os_id(thread) {
                 Some(to) => failing(turn.send(to, plain(signal))),
@@ -131,6 +150,7 @@ interpose! {
     }
 
     fn sigqueue(process: libc::pid_t, signal: c_int, value: libc::sigval) -> c_int {
+        sends(signal);
         match to_myself(process, signal) {
             Some(turn) => {
                 let letter = Letter { code: libc::SI_QUEUE, value: value.sival_ptr as usize, ..plain(signal) };
@@ -141,6 +161,7 @@ interpose! {
     }
 
     fn pthread_sigqueue(handle: libc::pthread_t, signal: c_int, value: libc::sigval) -> c_int {
+        sends(signal);
         match (to_myself(libc::getpid(), signal), thread(handle)) {
             (Some(turn), Some(to)) => {
                 let letter = Letter { code: libc::SI_QUEUE, value: value.sival_ptr as usize, ..plain(signal) };
@@ -173,6 +194,7 @@ interpose! {
         while wait(set, None) != 0 {}
         let result = libc::sigwait(set, signal);
         if result == 0 && let Some(call) = Call::begin() {
+            call.learns(signals::edge(*signal));
             call.writes(signal, size_of::<c_int>());
         }
         result
@@ -180,7 +202,7 @@ interpose! {
 
     fn sigwaitinfo(set: *const libc::sigset_t, info: *mut libc::siginfo_t) -> c_int {
         match wait(set, None) {
-            0 => libc::sigwaitinfo(set, info),
+            0 => got(libc::sigwaitinfo(set, info)),
             error => failing(error),
         }
     }
@@ -191,7 +213,7 @@ interpose! {
         timeout: *const libc::timespec,
     ) -> c_int {
         match wait(set, timeout.as_ref().map(Until::passed)) {
-            0 => libc::sigtimedwait(set, info, timeout),
+            0 => got(libc::sigtimedwait(set, info, timeout)),
             error => failing(error),
         }
     }

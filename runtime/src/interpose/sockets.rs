@@ -89,7 +89,7 @@ unsafe fn accepts(
 unsafe fn connects(call: &Call, fd: c_int, address: *const Address, length: Length) -> c_int {
     // SAFETY: what the program gave.
     let real = || unsafe { libc::connect(fd, address, length) };
-    if call.turn().is_none() || descriptors::fails_instead_of_waiting(fd) {
+    if call.turn().is_none() || descriptors::fails_instead_of_waiting(fd, libc::POLLOUT) {
         return real();
     }
     let attempt = || {

@@ -104,11 +104,15 @@ interpose! {
             handle.write(new);
         } else {
             registry::never_began(Box::from_raw(raw).thread);
-            if let Some(turn) = turn {
+            if let Some(turn) = &turn {
                 turn.never_began(number);
             }
         }
         drop(blocked);
+        // The new thread may go before whatever comes next.
+        if let Some(turn) = turn.filter(|turn| result == 0 && !turn.is_in_library()) {
+            turn.touch();
+        }
         result
     }
 
