@@ -446,7 +446,7 @@ impl Roster {
                     events,
                     revents: 0,
                 };
-                is_ready(&raw mut entry, 1)
+                is_ready(&raw mut entry, 1) || descriptors::leads_wrong_way(fd, events)
             }
             Want::Polled { fds, count } => is_ready(fds as *mut libc::pollfd, count),
             Want::Child { kind, id, options } => has_told(kind, id, options),

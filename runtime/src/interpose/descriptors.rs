@@ -375,12 +375,24 @@ pub(super) fn fails_instead_of_waiting(fd: c_int, events: i16) -> bool {
     let _errno = Errno::keep();
     // SAFETY: asks.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    impatient || flags < 0 || flags & libc::O_NONBLOCK != 0 || is_wrong_way(flags, events)
+}
+
+/// Whether a descriptor can be read and is to be written, or the other way round: that
+/// fails at once.
+pub(crate) fn leads_wrong_way(fd: c_int, events: i16) -> bool {
+    // SAFETY: asks.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    flags >= 0 && is_wrong_way(flags, events)
+}
+
+fn is_wrong_way(flags: c_int, events: i16) -> bool {
     let wrong_way = match flags & libc::O_ACCMODE {
         libc::O_RDONLY => libc::POLLOUT,
         libc::O_WRONLY => libc::POLLIN,
         _ => 0,
     };
-    impatient || flags < 0 || flags & libc::O_NONBLOCK != 0 || events & wrong_way != 0
+    events & wrong_way != 0
 }
 
 /// While it lasts, calls of the current thread fail where they would have to wait,
