@@ -164,6 +164,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 
+    /// Write the calls of functions to the trace, too, for 'racehound predict --atomic-functions'
+    #[arg(long, requires = "record")]
+    pub(crate) record_calls: bool,
+
     #[command(flatten)]
     pub(crate) output: Outputs,
 
@@ -610,6 +614,7 @@ pub(crate) struct Analyze {
   racehound predict bank.rht --schedules clips
   racehound predict bank.rht --confirm -- ./bank
   racehound run --schedule follow:file=clips/R1.schedule -- ./bank
+  racehound run --record bank.rht --record-calls -- ./bank
   racehound predict bank.rht --atomic-functions 'account_*' --pattern mine.txt
 
 A pattern, in a file: who accesses what, in which region, and how
@@ -630,7 +635,8 @@ pub(crate) struct Predict {
     #[arg(long, requires = "pattern")]
     pub(crate) only_patterns: bool,
 
-    /// Functions that are meant to be atomic, such as 'push' or 'account_*'
+    /// Functions that are meant to be atomic, such as 'push', 'account_*' or 'Stack<*>::push';
+    /// parameters may be left out. The trace must have been recorded with --record-calls
     #[arg(long, value_name = "GLOB")]
     pub(crate) atomic_functions: Vec<String>,
 

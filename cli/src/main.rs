@@ -2,6 +2,7 @@
 //! crates, what it says in `racehound-report`.
 
 mod args;
+mod atomic_functions;
 mod attend;
 mod build;
 mod commands;

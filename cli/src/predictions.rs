@@ -147,6 +147,9 @@ fn reason<'c>(
             Some(Root::Lock(lock)) => {
                 format!("a critical section of {}", trace.tables.sync_name(lock))
             }
+            Some(Root::Function(function)) => {
+                format!("one call of {}", trace.tables.function_name(function))
+            }
             Some(Root::Annotation) | None => "an atomic region".to_owned(),
         };
         regions.push(format!("{} are in {made}", numbers.join(" and ")));

@@ -144,8 +144,5 @@ fn a_window_and_unknown_functions_are_told() {
     assert!(shown.contains("0 predicted"), "{shown}");
     let output = dir.racehound(&["predict", "run.std", "--atomic-functions", "push*"]);
     let said = text(&output.stderr);
-    assert!(
-        said.contains("no function of the trace is called push*"),
-        "{said}"
-    );
+    assert!(said.contains("no calls are recorded in it"), "{said}");
 }

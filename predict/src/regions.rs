@@ -50,8 +50,8 @@ pub struct Regions {
 struct Thread {
     /// What is open, outermost first.
     open: Vec<Section>,
-    /// Of the functions that were entered and not left: whether it is atomic.
-    calls: Vec<bool>,
+    /// The functions that were entered and not left, as far as they are atomic.
+    calls: Vec<Option<FunctionId>>,
 }
 
 /// What makes a region one.
@@ -59,8 +59,10 @@ struct Thread {
 pub enum Root {
     /// This lock is held throughout.
     Lock(SyncId),
-    /// The program, or the user, says so.
+    /// The program says so.
     Annotation,
+    /// It is an execution of this function, and the user says so.
+    Function(FunctionId),
 }
 
 #[derive(Clone, Debug)]
@@ -106,17 +108,17 @@ impl Regions {
                 region
             }
             Op::Call { function } if !self.atomic.is_empty() => {
-                let atomic = self.atomic.contains(&function);
+                let atomic = self.atomic.get(&function).copied();
                 self.threads[thread].calls.push(atomic);
-                if atomic {
-                    self.enter(thread, Root::Annotation);
+                if let Some(function) = atomic {
+                    self.enter(thread, Root::Function(function));
                 }
                 self.outermost(thread)
             }
             Op::Return if !self.atomic.is_empty() => {
                 let region = self.outermost(thread);
-                if self.threads[thread].calls.pop() == Some(true) {
-                    self.leave(thread, Root::Annotation);
+                if let Some(Some(function)) = self.threads[thread].calls.pop() {
+                    self.leave(thread, Root::Function(function));
                 }
                 region
             }

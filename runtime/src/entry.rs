@@ -21,7 +21,8 @@
 //! # Recorded runs
 //! Each entry point has twins that note the access first. Where a trace is wanted,
 //! the entry points are made jumps to them before the program begins; all other
-//! runs have nothing of it.
+//! runs have nothing of it. Those of calls have twins that are used where the trace is
+//! to have calls.
 //!
 //! # Controlled runs
 //! Others count the access first, see [`pace`](crate::control::pace).
@@ -457,20 +458,23 @@ pub(crate) struct CallTwins {
     pub(crate) usual: usize,
     /// Decides whether the call is looked at.
     pub(crate) sampled: usize,
+    /// Notes the call, and does what the usual one does.
+    pub(crate) recorded: usize,
 }
 
 /// Entry and exit.
 pub(crate) fn calls() -> [CallTwins; 2] {
-    let twins = |usual: *const (), sampled: *const ()| CallTwins {
-        usual: usual as usize,
-        sampled: sampled as usize,
-    };
     [
-        twins(__tsan_func_entry as *const (), sampled_entry as *const ()),
-        twins(
-            __tsan_func_exit as *const (),
-            crate::sampling::calls::leave as *const (),
-        ),
+        CallTwins {
+            usual: __tsan_func_entry as *const () as usize,
+            sampled: sampled_entry as *const () as usize,
+            recorded: recorded_entry as *const () as usize,
+        },
+        CallTwins {
+            usual: __tsan_func_exit as *const () as usize,
+            sampled: crate::sampling::calls::leave as *const () as usize,
+            recorded: recorded_exit as *const () as usize,
+        },
     ]
 }
 
@@ -770,24 +774,49 @@ accesses! {
     );
 }
 
-entry!(__tsan_func_entry (
-    "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
-    "mov rax, qword ptr fs:[rcx + 8]",
-    "test rax, rax",
-    "jz 99f",
-    "mov qword ptr [rax], rdi",
-    "mov qword ptr [rax + 8], 0",
-    "add rax, 16",
-    "mov qword ptr fs:[rcx + 8], rax",
-    "ret",
-    "99: jmp {enter}",
-    enter = sym first_call
-));
-entry!(__tsan_func_exit(
-    "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
-    "sub qword ptr fs:[rcx + 8], 16",
-    "ret"
-));
+/// Pushes a frame for the call from `rdi`.
+macro_rules! pushed {
+    () => {
+        "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]
+         mov rax, qword ptr fs:[rcx + 8]
+         test rax, rax
+         jz 99f
+         mov qword ptr [rax], rdi
+         mov qword ptr [rax + 8], 0
+         add rax, 16
+         mov qword ptr fs:[rcx + 8], rax
+         ret
+         99: jmp {enter}"
+    };
+}
+
+/// Removes it.
+macro_rules! popped {
+    () => {
+        "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]
+         sub qword ptr fs:[rcx + 8], 16
+         ret"
+    };
+}
+
+entry!(__tsan_func_entry (pushed!(), enter = sym first_call));
+entry!(__tsan_func_exit(popped!()));
+
+// The kinds are those of `log`.
+#[unsafe(naked)]
+extern "C" fn recorded_entry() {
+    naked_asm!(
+        noted!("10"),
+        pushed!(),
+        room = sym crate::log::make_room,
+        enter = sym first_call,
+    )
+}
+
+#[unsafe(naked)]
+extern "C" fn recorded_exit() {
+    naked_asm!(noted!("11"), popped!(), room = sym crate::log::make_room)
+}
 
 /// A function is entered by a thread that we have not met.
 extern "C" fn first_call(caller: usize) {

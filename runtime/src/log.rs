@@ -1,9 +1,10 @@
-//! The accesses of a thread that is recorded, as they come.
+//! The accesses of a thread that is recorded, as they come, and its calls where they
+//! are wanted.
 //!
 //! The hot path in [`entry`](crate::entry) leaves two words for each on a page of
 //! the thread's own: what was accessed, and from where; the top byte of the second
-//! says how. When the page is full, and before anything else of the thread is
-//! told, the entries become events of the trace.
+//! says how, or that a function is entered or left there. When the page is full, and
+//! before anything else of the thread is told, the entries become events of the trace.
 //!
 //! # Signals
 //! A handler may come while the hot path is about to leave an entry: it knows
@@ -18,7 +19,7 @@ use crate::tape::{self, Recorder};
 use crate::thread::Visit;
 use crate::tls::{Hot, hot};
 
-/// An access.
+/// An access, or a function that is entered or left.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 struct Entry {
@@ -38,15 +39,36 @@ struct Page([Entry; PAGE / size_of::<Entry>()]);
 
 const KIND_AT: u32 = 56;
 const SIZES: [u32; 5] = [1, 2, 4, 8, 16];
+/// Kinds below are accesses: reads of these sizes, and writes.
+const CALL: usize = 2 * SIZES.len();
+
+/// What a thread did at a place.
+pub(crate) enum Note {
+    Access {
+        loc: Loc,
+        size: u32,
+        write: bool,
+    },
+    /// It entered the function of the place.
+    Call,
+    /// It left it.
+    Return,
+}
 
 impl Entry {
-    /// Place, location, size, and whether it is a write.
     #[inline(always)]
-    fn access(&self) -> (usize, Loc, u32, bool) {
+    fn note(&self) -> (usize, Note) {
         let place = self.what & ((1 << KIND_AT) - 1);
-        let kind = self.what >> KIND_AT;
-        let (size, write) = (SIZES[kind % SIZES.len()], kind >= SIZES.len());
-        (place, Loc(self.address as u64), size, write)
+        let note = match self.what >> KIND_AT {
+            kind @ ..CALL => Note::Access {
+                loc: Loc(self.address as u64),
+                size: SIZES[kind % SIZES.len()],
+                write: kind >= SIZES.len(),
+            },
+            CALL => Note::Call,
+            _ => Note::Return,
+        };
+        (place, note)
     }
 }
 
@@ -84,14 +106,18 @@ impl Log {
         let Some((end, page)) = self.index(cursor).zip(self.page.as_deref()) else {
             return;
         };
-        if self.ignored || !tape::is_recording() {
+        if !tape::is_recording() {
             return;
         }
         let entries = page.0[1..end].iter().filter(|entry| entry.what != 0);
-        let accesses = entries.map(|entry| entry.access());
-        let told =
-            accesses.filter(|(_, loc, size, _)| !benign::holds(loc.0 as usize, *size as usize));
-        recorder.accesses(thread, told);
+        // Calls are told of in any case: one may be ignored and its end not.
+        let is_told = |(_, note): &(usize, Note)| match note {
+            Note::Access { loc, size, .. } => {
+                !self.ignored && !benign::holds(loc.0 as usize, *size as usize)
+            }
+            Note::Call | Note::Return => true,
+        };
+        recorder.notes(thread, entries.map(Entry::note).filter(is_told));
     }
 
     /// From now on, what comes is ignored or not. There are no entries.

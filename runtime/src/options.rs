@@ -164,6 +164,8 @@ options! {
     store: String = String::new();
     /// Where to write a trace.
     record: String = String::new();
+    /// The trace has the calls of functions, too.
+    record_calls: bool = false;
     /// File to append findings to, one line of JSON each; it must be there.
     findings: String = String::new();
     /// Print reports, in TSan's layout.

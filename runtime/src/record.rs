@@ -79,6 +79,16 @@ pub(crate) fn region(visit: &Visit, place: usize, op: Op) {
     }
 }
 
+/// Tells the tape that the thread has jumped out of calls: it is in so many only.
+pub(crate) fn left_calls(visit: &Visit, depth: usize) {
+    let thread = visit.thread();
+    if tape::is_recording() {
+        thread.settle_log();
+        let context = context(thread, 0);
+        thread.recorder.leave_calls(thread.number, context, depth);
+    }
+}
+
 /// Tells the tape of an access of any size; detectors look for themselves.
 pub(crate) fn range(visit: &Visit, access: &Access) {
     let thread = visit.thread();

@@ -97,7 +97,12 @@ fn note_accesses() {
         true => twins.recorded,
         false => twins.unchecked,
     };
-    if !replace_accesses(noted) {
+    let mut replaced = replace_accesses(noted);
+    if options::get().record_calls {
+        let calls = entry::calls();
+        replaced &= calls.iter().all(|call| replace(call.usual, call.recorded));
+    }
+    if !replaced {
         fatal("the system does not allow to change code, so no trace can be recorded");
     }
 }

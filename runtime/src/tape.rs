@@ -23,11 +23,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use racehound_trace::binary::{Strand, Writer};
-use racehound_trace::{Loc, NameId, Op, Site, SiteId, Space, SyncId, Tables, ThreadId};
+use racehound_trace::{FunctionId, Loc, NameId, Op, Site, SiteId, Space, SyncId, Tables, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::Context;
 use crate::interpose::Errno;
+use crate::log::Note;
 use crate::report::{self, Line, symbols};
 use crate::spool::Spool;
 use crate::{objects, options, output, registry};
@@ -77,6 +78,7 @@ struct Tape {
     tables: Tables,
     sites: FxHashMap<Spot, SiteId>,
     names: FxHashMap<String, NameId>,
+    functions: FxHashMap<String, FunctionId>,
     /// Where those variables begin that have a name.
     variables: FxHashSet<usize>,
 }
@@ -115,6 +117,7 @@ impl Tape {
             tables: Tables::default(),
             sites: FxHashMap::default(),
             names: FxHashMap::default(),
+            functions: FxHashMap::default(),
             variables: FxHashSet::default(),
         }
     }
@@ -150,6 +153,15 @@ impl Tape {
         id
     }
 
+    fn function(&mut self, name: &str) -> FunctionId {
+        if let Some(&id) = self.functions.get(name) {
+            return id;
+        }
+        let id = self.tables.add_function(name);
+        self.functions.insert(name.to_owned(), id);
+        id
+    }
+
     /// Names a variable, unless it has a name.
     fn know_variable(&mut self, variable: &Global) {
         if self.variables.insert(variable.start) {
@@ -177,10 +189,7 @@ impl Tape {
             "" => line.module.as_deref().map(|module| self.name(module)),
             id => Some(self.name(id)),
         };
-        let function = line
-            .function
-            .as_deref()
-            .map(|name| self.tables.add_function(name));
+        let function = line.function.as_deref().map(|name| self.function(name));
         Site {
             file,
             line: line.line,
@@ -243,6 +252,21 @@ struct Pending {
     /// objects there must be.
     thread: u32,
     syncs: usize,
+    calls: Calls,
+}
+
+/// The calls that a thread is in, where calls are recorded.
+///
+/// One is told when something happens in it: most functions do nothing that is in the
+/// trace, and are left out.
+#[derive(Default)]
+struct Calls {
+    /// How many are in the trace.
+    told: usize,
+    /// Inside those: the places of others, which are not.
+    untold: Vec<usize>,
+    /// By place: the site and the function.
+    known: FxHashMap<usize, (SiteId, FunctionId)>,
 }
 
 impl Pending {
@@ -257,6 +281,7 @@ impl Pending {
             meanings: 0,
             thread,
             syncs: 0,
+            calls: Calls::default(),
         })
     }
 
@@ -302,6 +327,45 @@ impl Pending {
     fn forget_places(&mut self, meanings: u32) {
         self.meanings = meanings;
         self.known.fill(None);
+        self.calls.known.clear();
+    }
+
+    /// Tells of the calls in which something happens now.
+    #[cold]
+    fn tell_calls(&mut self) {
+        let untold = std::mem::take(&mut self.calls.untold);
+        for &place in &untold {
+            let (site, function) = self.function_at(place);
+            self.strand.put(site, &Op::Call { function });
+        }
+        self.calls.told += untold.len();
+        self.calls.untold = untold;
+        self.calls.untold.clear();
+    }
+
+    /// A call is over. What was never told to begin is not told to end.
+    fn end_call(&mut self, spot: Spot) {
+        if self.calls.untold.pop().is_none() && self.calls.told > 0 {
+            self.calls.told -= 1;
+            let site = self.site(spot, None);
+            self.strand.put(site, &Op::Return);
+        }
+    }
+
+    /// The site of the place at which a function begins, and the function.
+    fn function_at(&mut self, place: usize) -> (SiteId, FunctionId) {
+        if let Some(&known) = self.calls.known.get(&place) {
+            return known;
+        }
+        let _errno = Errno::keep();
+        let site = self.site(Spot::Place(place), None);
+        // Others may be inlined at the place.
+        let function = symbols::lines(place).pop().and_then(|line| line.function);
+        let name = function.unwrap_or_else(|| format!("{place:#x}"));
+        let function = tape().as_mut().map(|tape| tape.function(&name));
+        let found = (site, function.unwrap_or(FunctionId(0)));
+        self.calls.known.insert(place, found);
+        found
     }
 
     /// The tables must have what the operation refers to.
@@ -338,16 +402,21 @@ impl Recorder {
         pending
     }
 
-    /// Tells of accesses that the compiler has announced.
-    pub(crate) fn accesses(
-        &mut self,
-        thread: u32,
-        accesses: impl Iterator<Item = (usize, Loc, u32, bool)>,
-    ) {
+    /// Tells of what the compiler has announced, with the places.
+    pub(crate) fn notes(&mut self, thread: u32, notes: impl Iterator<Item = (usize, Note)>) {
         let pending = self.pending(thread);
-        for (place, loc, size, write) in accesses {
-            let site = pending.site(Spot::Place(place), Some(loc.0 as usize));
-            pending.strand.access(site, loc, size, write);
+        for (place, note) in notes {
+            match note {
+                Note::Access { loc, size, write } => {
+                    if !pending.calls.untold.is_empty() {
+                        pending.tell_calls();
+                    }
+                    let site = pending.site(Spot::Place(place), Some(loc.0 as usize));
+                    pending.strand.access(site, loc, size, write);
+                }
+                Note::Call => pending.calls.untold.push(place),
+                Note::Return => pending.end_call(Spot::Place(place)),
+            }
         }
         if pending.strand.count() >= MOST_EVENTS || pending.strand.size() >= MOST_BYTES {
             self.add();
@@ -357,10 +426,26 @@ impl Recorder {
     /// Tells of anything else.
     pub(crate) fn event(&mut self, thread: u32, context: Context, op: &Op) {
         let pending = self.pending(thread);
+        if !pending.calls.untold.is_empty() {
+            pending.tell_calls();
+        }
         let address = op.access().map(|memory| memory.loc.0 as usize);
         let site = pending.site(Spot::Context(context), address);
         pending.need(op);
         pending.strand.put(site, op);
+    }
+
+    /// How many calls the thread is in, of those that were noted.
+    pub(crate) fn depth(&self) -> usize {
+        let calls = self.0.as_ref().map(|pending| &pending.calls);
+        calls.map_or(0, |calls| calls.told + calls.untold.len())
+    }
+
+    /// The thread has left calls without returning: it is in so many only.
+    pub(crate) fn leave_calls(&mut self, thread: u32, context: Context, depth: usize) {
+        for _ in depth..self.depth() {
+            self.pending(thread).end_call(Spot::Context(context));
+        }
     }
 
     /// Adds everything so far to the tape.

@@ -11,7 +11,7 @@ use racehound_report::finding::{Report, Status};
 use racehound_report::table::{Table, counted, thousands};
 use racehound_report::{source, text};
 use racehound_schedule::{Move, Naming, Schedule};
-use racehound_trace::{FunctionId, Op, SiteId, Source, Trace};
+use racehound_trace::{SiteId, Source, Trace};
 
 use crate::args::{Predict, PredictAtomics};
 use crate::confirm::{self, Tally};
@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::input::{self, Input};
 use crate::predictions::{self, Predicted};
 use crate::progress::Progress;
-use crate::{CLEAN, FINDINGS, formats, known, verdict};
+use crate::{CLEAN, FINDINGS, atomic_functions, formats, known, verdict};
 
 pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
     args.output.check()?;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
     let trace = read(&args.trace)?;
     let options = Options {
         patterns,
-        atomic_functions: atomic_functions(args, &trace),
+        atomic_functions: atomic_functions::named(&args.atomic_functions, &trace, &args.trace),
         atomics: match args.atomics {
             PredictAtomics::Order => Atomics::Order,
             PredictAtomics::Free => Atomics::Free,
@@ -133,46 +133,6 @@ fn read_from(path: &Path) -> Result<(Trace, Box<dyn Source>), Error> {
         events,
     };
     Ok((trace, source))
-}
-
-/// The functions that are meant; says which wish none of them fulfils.
-fn atomic_functions(args: &Predict, trace: &Trace) -> Vec<FunctionId> {
-    let functions = || (0..trace.tables.functions.len()).map(FunctionId::from_index);
-    let named = |glob: &str, f: &FunctionId| matches(glob, &trace.tables.function_name(*f));
-    let mut atomic = Vec::new();
-    for glob in &args.atomic_functions {
-        let before = atomic.len();
-        atomic.extend(functions().filter(|f| named(glob, f)));
-        if atomic.len() == before {
-            anstream::eprintln!("racehound: warning: no function of the trace is called {glob}");
-        }
-    }
-    let calls = |op: &Op| matches!(op, Op::Call { function } if atomic.contains(function));
-    if !atomic.is_empty() && !trace.events.iter().any(|e| calls(&e.op)) {
-        anstream::eprintln!(
-            "racehound: warning: {}: no call of an atomic function is recorded in it",
-            args.trace.display()
-        );
-    }
-    atomic
-}
-
-/// Whether a name is like a glob: `*` is anything, `?` any one character.
-fn matches(glob: &str, name: &str) -> bool {
-    let (glob, name): (Vec<char>, Vec<char>) = (glob.chars().collect(), name.chars().collect());
-    // Which beginnings of the name fit the glob so far.
-    let mut fits = vec![false; name.len() + 1];
-    fits[0] = true;
-    for wanted in glob {
-        let before = fits.clone();
-        for end in 0..=name.len() {
-            fits[end] = match wanted {
-                '*' => before[..=end].contains(&true),
-                _ => end > 0 && before[end - 1] && (wanted == '?' || wanted == name[end - 1]),
-            };
-        }
-    }
-    fits[name.len()]
 }
 
 fn write_schedules(
@@ -316,25 +276,4 @@ fn summary(
         );
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn globs_are_as_in_a_shell() {
-        for (glob, name, fits) in [
-            ("push", "push", true),
-            ("push", "pushed", false),
-            ("push*", "pushed", true),
-            ("*_add", "list_add", true),
-            ("l?st*a*", "list_add", true),
-            ("l?st", "lst", false),
-            ("*", "", true),
-            ("?", "é", true),
-        ] {
-            assert_eq!(matches(glob, name), fits, "{glob} {name}");
-        }
-    }
 }

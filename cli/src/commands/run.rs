@@ -186,6 +186,9 @@ pub(super) fn options(
     if let Some(record) = &args.record {
         options.add("record", emptied(record)?)?;
     }
+    if args.record_calls {
+        options.add("record_calls", "1")?;
+    }
     if let Some(level) = args.fail_on.to_possible_value()
         && args.fail_on != FailOn::Predicted
     {

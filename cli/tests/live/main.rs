@@ -1,6 +1,7 @@
 //! `racehound run` with findings for programs: whatever becomes of the program,
 //! they are complete, and racehound ends as it did.
 
+mod calls;
 mod confirm;
 mod control;
 mod deadlocks;

@@ -8,9 +8,9 @@ use std::ffi::{c_int, c_void};
 
 use super::interpose;
 use crate::frames::Frame;
-use crate::signals;
 use crate::thread;
 use crate::tls::hot;
+use crate::{record, signals};
 
 /// A place to jump to.
 pub(crate) struct Target {
@@ -18,6 +18,8 @@ pub(crate) struct Target {
     stack: usize,
     top: *mut Frame,
     handling: u32,
+    /// Recorded calls around it.
+    calls: usize,
 }
 
 /// The places a thread may jump to.
@@ -70,11 +72,14 @@ extern "C" fn __racehound_note_jump(buffer: usize, stack: usize) {
     let top = unsafe { (*hot()).top };
     if let Some(thread) = thread::current() {
         let busy = thread::Visit::begin();
+        thread.settle_log();
+        let calls = thread.recorder.depth();
         thread.targets.set(Target {
             buffer,
             stack,
             top,
             handling,
+            calls,
         });
         drop(busy);
     }
@@ -84,10 +89,12 @@ fn leave_calls(buffer: usize) {
     if let Some(thread) = thread::current()
         && let Some(target) = thread.targets.find(buffer)
     {
+        let calls = target.calls;
         thread.signals.handling = target.handling;
         // SAFETY: our own block; the calls below the target are still there.
         unsafe { (*hot()).top = target.top };
         crate::sampling::calls::resume(hot());
+        record::left_calls(&thread::Visit::begin(), calls);
     }
 }
 
