@@ -1,10 +1,11 @@
-// ArrayList of Table 1: as the linked list, over an array that grows.
+// ArrayList of Table 1: containsAll and equals go through a list that another thread
+// changes. It is an array that grows.
 // expect: race
 // shows: sometimes
 // harm: abort
 #include "synchronised.h"
 
-class ArrayList {
+class ArrayList : public List<ArrayList> {
     int *elements = new int[8];
     int capacity = 8, count = 0, modifications = 0;
 
@@ -27,11 +28,31 @@ public:
         return false;
     }
 
-    void remove_all() {
+    bool remove(int value) {
+        for (int i = 0; i < count; i++) {
+            if (elements[i] != value) continue;
+            modifications++;
+            for (int j = i + 1; j < count; j++) elements[j - 1] = elements[j];
+            count--;
+            return true;
+        }
+        return false;
+    }
+
+    // Takes a copy that is made with the lock of the other list.
+    template <class Other> void add_all(Other &other) {
+        for (int value : other.to_array()) add(value);
+    }
+
+    void clear() {
         modifications++;
         for (int i = 0; i < count; i++) elements[i] = 0;
         count = 0;
     }
+
+    int size() { return count; }
+
+    std::vector<int> to_array() { return std::vector<int>(elements, elements + count); }
 
     class Iterator {
         ArrayList &list;
@@ -49,8 +70,5 @@ public:
 };
 
 int main() {
-    return drive<ArrayList>([](auto &one, auto &two) {
-        one.contains_all(two);
-        one.equals(two);
-    });
+    return drive<ArrayList>(3);
 }

@@ -1,11 +1,12 @@
 // A mirror of web sites, after weblech: spiders share a queue and how many of them
-// run, and who looks at that number does so without the lock.
+// load a page, and who looks at that number does so without the lock.
 // expect: race
 // shows: sometimes
 // harm: abort
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -17,7 +18,7 @@ enum { PAGES = 12, SPIDERS = 3 };
 static std::mutex lock;
 static std::deque<int> queue;
 static std::set<int> visited;
-static int running, downloads;
+static int running;
 static bool quit;
 
 // The pages that a page links to.
@@ -33,29 +34,27 @@ static int take() {
     if (queue.empty()) throw std::runtime_error("NoSuchElementException");
     int page = queue.front();
     queue.pop_front();
+    running++;
     return page;
 }
 
-static bool is_empty() {
+static int queued() {
     std::lock_guard<std::mutex> hold(lock);
-    return queue.empty();
+    return queue.size();
 }
 
 static void spider() {
-    while (!quit) {
-        if (is_empty()) {
-            if (running == 0) return; // nobody will find more pages
+    while (queued() > 0 || running > 0) {
+        if (quit) return;
+        if (queued() == 0) { // others may find more pages
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
             continue;
         }
-        running++;
         int page = take(); // somebody may have been faster
-        downloads++;
-        {
-            std::lock_guard<std::mutex> hold(lock);
-            for (int next : links(page))
-                if (visited.insert(next).second) queue.push_back(next);
-        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(2)); // it is loaded
+        std::lock_guard<std::mutex> hold(lock);
+        for (int next : links(page))
+            if (visited.insert(next).second) queue.push_back(next);
         running--;
     }
 }
@@ -64,9 +63,20 @@ int main() {
     queue.push_back(0);
     visited.insert(0);
     std::vector<std::thread> spiders;
-    for (int i = 0; i < SPIDERS; i++) spiders.emplace_back(spider);
+    std::vector<std::exception_ptr> thrown(SPIDERS);
+    for (int i = 0; i < SPIDERS; i++)
+        spiders.emplace_back([&mine = thrown[i]] {
+            try {
+                spider();
+            } catch (...) {
+                mine = std::current_exception();
+            }
+        });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     quit = true;
     for (auto &thread : spiders) thread.join();
+    // As in Java, what a spider throws ends it; here, in the end, the program.
+    for (auto &mine : thrown)
+        if (mine) std::rethrow_exception(mine);
     std::printf("%d pages\n", (int)visited.size());
 }

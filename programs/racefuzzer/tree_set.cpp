@@ -5,7 +5,7 @@
 // harm: abort
 #include "synchronised.h"
 
-class TreeSet {
+class TreeSet : public Set<TreeSet> {
     struct Node {
         int value;
         Node *left, *right, *parent;
@@ -33,11 +33,32 @@ public:
         return node != nullptr;
     }
 
-    void remove_all() {
+    bool remove(int value) {
+        Node **at = &root;
+        while (*at && (*at)->value != value) at = value < (*at)->value ? &(*at)->left : &(*at)->right;
+        Node *node = *at;
+        if (!node) return false;
+        modifications++;
+        count--;
+        if (node->left && node->right) {
+            Node **least = &node->right;
+            while ((*least)->left) least = &(*least)->left;
+            node->value = (*least)->value;
+            node = *(at = least);
+        }
+        Node *child = node->left ? node->left : node->right;
+        if (child) child->parent = node->parent;
+        *at = child;
+        return true;
+    }
+
+    void clear() {
         modifications++;
         count = 0;
         root = nullptr;
     }
+
+    int size() { return count; }
 
     class Iterator {
         TreeSet &set;
@@ -69,8 +90,5 @@ public:
 };
 
 int main() {
-    return drive<TreeSet>([](auto &one, auto &two) {
-        one.contains_all(two);
-        one.add_all(two);
-    });
+    return drive<TreeSet>(3000);
 }

@@ -31,6 +31,14 @@ pub(crate) struct Control {
     #[arg(long, value_name = "PART,…", value_delimiter = ',', value_parser = ["figures", "table", "cost"])]
     only: Vec<String>,
 
+    /// Of Table 1, only the programs with such names
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    programs: Vec<String>,
+
+    /// Of Table 1, tell what became of each pair, too
+    #[arg(long)]
+    pairs: bool,
+
     /// Where to build the programs, which stay there
     #[arg(long, default_value_os_t = std::env::temp_dir().join("racehound-bench-control"))]
     dir: PathBuf,
@@ -57,7 +65,10 @@ pub(crate) fn run(args: &Control) -> Result<(), Error> {
         figures::print_second(&bench, args.seeds())?;
     }
     if args.wants("table") {
-        table::print(&bench, args.seeds())?;
+        let wants = |name: &str| {
+            args.programs.is_empty() || args.programs.iter().any(|wanted| wanted == name)
+        };
+        table::print(&bench, args.seeds(), args.pairs, wants)?;
     }
     if args.wants("cost") {
         cost::print(&bench, args.quick)?;

@@ -71,7 +71,14 @@ fn try_pair(bench: &Bench, program: &Built, pair: &Pair, seeds: u64) -> Result<T
     Ok(Tried { confirmed, harmed })
 }
 
-pub(super) fn print(bench: &Bench, seeds: u64) -> Result<(), Error> {
+/// Measures the programs that are wanted, and tells of each pair if that is wanted.
+pub(super) fn print(
+    bench: &Bench,
+    seeds: u64,
+    each_pair: bool,
+    wants: impl Fn(&str) -> bool,
+) -> Result<(), Error> {
+    let mut details = Table::new(["program", "pair", "confirmed", "harmful"]);
     let mut table = Table::new([
         "program",
         "like",
@@ -83,12 +90,23 @@ pub(super) fn print(bench: &Bench, seeds: u64) -> Result<(), Error> {
         "paper",
     ]);
     for (source, like, expected) in PROGRAMS {
+        if !wants(source.trim_end_matches(".cpp")) {
+            continue;
+        }
         let program = bench.build(&format!("programs/racefuzzer/{source}"), "-O1")?;
         let pairs = warnings(bench, &program)?;
         let tried = pairs
             .iter()
             .map(|pair| try_pair(bench, &program, pair, seeds));
         let tried: Vec<Tried> = tried.collect::<Result<_, Error>>()?;
+        for (pair, tried) in pairs.iter().zip(&tried) {
+            details.row([
+                program.name(),
+                pair.join(", "),
+                tried.confirmed.to_string(),
+                tried.harmed.to_string(),
+            ]);
+        }
         let real: Vec<&Tried> = tried.iter().filter(|tried| tried.confirmed > 0).collect();
         let harmful = real.iter().filter(|tried| tried.harmed > 0).count();
         let mut free = 0;
@@ -114,5 +132,9 @@ pub(super) fn print(bench: &Bench, seeds: u64) -> Result<(), Error> {
     }
     println!("Table 1, {seeds} seeds for each pair:");
     print!("{}", table.render());
+    if each_pair {
+        println!("Table 1, runs out of {seeds} for each pair:");
+        print!("{}", details.render());
+    }
     Ok(())
 }
