@@ -85,7 +85,7 @@ impl<'a> Dwarf<'a> {
 
     /// The line at the address, of whatever function: the line table may be
     /// intact where the description of functions is not.
-    fn line(&self, address: u64) -> Option<Frame> {
+    pub(crate) fn line(&self, address: u64) -> Option<Frame> {
         let location = self.context.find_location(address).ok()??;
         Some(place(Some(location)))
     }

@@ -70,6 +70,19 @@ impl Module {
         })
     }
 
+    /// The line at the address, in no function's name.
+    pub(crate) fn line(&self, address: u64) -> Option<Frame> {
+        self.with_dependent(|_, parsed| parsed.dwarf()?.line(address))
+    }
+
+    /// The same, as far as the module itself knows.
+    pub(crate) fn line_at_hand(&self, address: u64) -> Option<Frame> {
+        self.with_dependent(|_, parsed| match elf::has_dwarf(&parsed.file) {
+            true => parsed.dwarf()?.line(address),
+            false => None,
+        })
+    }
+
     /// The function that holds the address, by its symbol.
     pub(crate) fn function(&self, address: u64) -> Option<String> {
         self.with_dependent(|_, parsed| {

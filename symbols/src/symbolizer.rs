@@ -90,6 +90,18 @@ impl Symbolizer {
             .map_or_else(Vec::new, |module| module.frames_at_hand(address))
     }
 
+    /// The line at a code address, by the line tables alone: the innermost of
+    /// [`frames`](Self::frames), but for its function. Names take most of the time
+    /// that frames take.
+    pub fn line(&mut self, module: &Path, address: u64) -> Option<Frame> {
+        self.module(module)?.line(address)
+    }
+
+    /// The same, but nothing if the lines are in a separate file.
+    pub fn line_at_hand(&mut self, module: &Path, address: u64) -> Option<Frame> {
+        self.module(module)?.line_at_hand(address)
+    }
+
     /// What tells the function that holds a code address from all others of its
     /// module, also in another build: its symbol, and which of several with the same
     /// name it is.

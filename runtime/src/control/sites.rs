@@ -57,8 +57,8 @@ pub(super) fn site(place: usize) -> SiteId {
     let found = match watched.is_empty() || place == 0 {
         true => None,
         false => {
-            let line = symbols::lines(place).into_iter().next();
-            line.and_then(|line| watched.iter().position(|name| is_at(&line, name)))
+            let line = symbols::line(place);
+            watched.iter().position(|name| is_at(&line, name))
         }
     };
     with(|sites| {
@@ -167,8 +167,7 @@ impl Naming for TraceNames {
             let unwatched = site.index().checked_sub(sites.watched.len());
             unwatched.and_then(|index| sites.places.get(index).copied())
         });
-        let line = place.and_then(|place| symbols::lines(place).into_iter().next());
-        match line {
+        match place.map(symbols::line) {
             Some(line) if !line.build_id.is_empty() => {
                 format!("{}+{:#x}", line.build_id, line.offset)
             }

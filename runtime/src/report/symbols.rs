@@ -76,6 +76,14 @@ pub(crate) fn lines(place: usize) -> Vec<Line> {
     }
 }
 
+/// Where a return address is, without the names of functions, which take far longer.
+pub(crate) fn line(place: usize) -> Line {
+    match external::is_external(place) {
+        true => external_lines(place).into_iter().next().unwrap_or_default(),
+        false => Looking::begin().line(place),
+    }
+}
+
 /// The same at a place that only the program knows.
 fn external_lines(place: usize) -> Vec<Line> {
     let known = Looking::begin().known.get(&place).cloned();
@@ -208,12 +216,39 @@ impl Symbols {
         lines
     }
 
-    fn look_up(&mut self, place: usize) -> Vec<Line> {
+    fn line(&mut self, place: usize) -> Line {
+        if let Some(line) = self.known.get(&place).and_then(|lines| lines.first()) {
+            return line.clone();
+        }
+        let (line, module) = self.in_module(place);
+        let Some(module) = module else {
+            return line;
+        };
+        let offset = line.offset as u64;
+        let found = match module.is_instrumented() {
+            true => self.symbolizer.line(&module.path, offset),
+            false => self.symbolizer.line_at_hand(&module.path, offset),
+        };
+        let Some(found) = found else {
+            return line;
+        };
+        Line {
+            file: found.file,
+            line: found.line,
+            column: found.column,
+            ..line
+        }
+    }
+
+    /// What is known without debug information, and the module where there may be some.
+    fn in_module(&mut self, place: usize) -> (Line, Option<Module>) {
         let Some(module) = self.module(place) else {
-            return vec![Line {
-                offset: place,
+            let offset = place;
+            let line = Line {
+                offset,
                 ..Line::default()
-            }];
+            };
+            return (line, None);
         };
         let ours = real::name_at(place);
         // The call is before the address it returns to.
@@ -221,20 +256,23 @@ impl Symbols {
             Some(_) => place,
             None => place - 1,
         };
-        let offset = address - module.bias;
         let line = Line {
+            function: ours.map(racehound_symbols::demangle),
             module: Some(module.name()),
             module_path: Some(module.path.to_string_lossy().into_owned()),
-            offset,
+            offset: address - module.bias,
             build_id: hex(&module.build_id),
             ..Line::default()
         };
-        if let Some(name) = ours {
-            return vec![Line {
-                function: Some(racehound_symbols::demangle(name)),
-                ..line
-            }];
-        }
+        (line, ours.is_none().then_some(module))
+    }
+
+    fn look_up(&mut self, place: usize) -> Vec<Line> {
+        let (line, module) = self.in_module(place);
+        let Some(module) = module else {
+            return vec![line];
+        };
+        let offset = line.offset;
         // Nobody wants to debug the C library.
         let frames = match module.is_instrumented() {
             true => self.symbolizer.frames(&module.path, offset as u64),
