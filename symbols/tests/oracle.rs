@@ -52,7 +52,15 @@ fn answers(shop: &Workshop, module: &str, addresses: &[u64]) -> Vec<Vec<Frame>> 
     let module = shop.path(module);
     addresses
         .iter()
-        .map(|address| symbolizer.frames(&module, *address))
+        .map(|address| {
+            let frames = symbolizer.frames(&module, *address);
+            let place = |frame: &Frame| (frame.file.clone(), frame.line, frame.column);
+            let innermost = frames.first().map(place).unwrap_or_default();
+            let line = symbolizer.line(&module, *address);
+            let line = line.as_ref().map(place).unwrap_or_default();
+            assert_eq!(line, innermost, "at {address:#x}");
+            frames
+        })
         .collect()
 }
 
