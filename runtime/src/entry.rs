@@ -28,7 +28,8 @@
 //! Others count the access first, see [`pace`](crate::control::pace).
 //!
 //! # Sampled runs
-//! Others test a flag first, see [`sampling`](crate::sampling).
+//! A test of a flag takes the place of an access entry point, before a twin, see
+//! [`sampling`](crate::sampling); entry and exit of functions have twins that decide.
 
 use std::arch::naked_asm;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -377,17 +378,6 @@ macro_rules! counted {
     };
 }
 
-/// Returns if the thread looks away.
-macro_rules! unless_unsampled {
-    () => {
-        "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]
-         cmp dword ptr fs:[rcx + 344], 0
-         je 91f
-         ret
-         91:\n"
-    };
-}
-
 /// Returns if nobody watches the place of the access; lets it be announced
 /// otherwise, see [`watch`](crate::control::watch).
 macro_rules! watched {
@@ -449,7 +439,8 @@ pub(crate) struct Twins {
     pub(crate) counted: usize,
     /// Only counts it.
     pub(crate) only_counted: usize,
-    /// Does what the usual one does unless the thread looks away.
+    /// Does what the usual one does, whose place is taken by a test whether the thread
+    /// looks.
     pub(crate) sampled: usize,
 }
 
@@ -472,18 +463,86 @@ pub(crate) fn calls() -> [CallTwins; 2] {
         },
         CallTwins {
             usual: __tsan_func_exit as *const () as usize,
-            sampled: crate::sampling::calls::leave as *const () as usize,
+            sampled: sampled_exit as *const () as usize,
             recorded: recorded_exit as *const () as usize,
         },
     ]
 }
 
+/// A function is entered about which is decided: its frame is pushed, others see it. See
+/// [`calls`](crate::sampling::calls) for what everything is, and for the other functions.
 #[unsafe(naked)]
 extern "C" fn sampled_entry() {
     naked_asm!(
+        ".p2align 6",
         "mov rsi, qword ptr [rsp]",
-        "jmp {enter}",
-        enter = sym crate::sampling::calls::enter
+        "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
+        "mov rdx, qword ptr fs:[rcx + 368]",
+        "test rdx, rdx",
+        "jz 99f",
+        // Where it rests, if it does.
+        "mov eax, esi",
+        "shr eax, 10",
+        "xor eax, esi",
+        "and eax, 4092",
+        "lea rdx, [rdx + rax * 4]",
+        "cmp qword ptr [rdx], rsi",
+        "jne 99f",
+        // Nobody is new, and nobody wants it to look.
+        "mov eax, dword ptr [rdx + 8]",
+        "mov r8d, dword ptr [rip + {generation}]",
+        "xor r8d, eax",
+        "test r8d, {kept}",
+        "jnz 99f",
+        "mov r8, qword ptr fs:[rcx + 376]",
+        "cmp dword ptr [r8 + 4], 0",
+        "jne 99f",
+        "sub dword ptr [rdx + 12], 1",
+        "jb 98f",
+        // Others may have made it look meanwhile.
+        "mov r9, qword ptr fs:[rcx + 8]",
+        "mov edx, dword ptr fs:[rcx + 344]",
+        "mov dword ptr [r9 - 4], edx",
+        "mov qword ptr [r9], rdi",
+        "mov dword ptr [r9 + 8], 0",
+        "mov dword ptr [r9 + 12], eax",
+        "add r9, 16",
+        "mov qword ptr fs:[rcx + 8], r9",
+        "mov dword ptr fs:[rcx + 344], eax",
+        "mov dword ptr [r8], eax",
+        "ret",
+        "98: mov dword ptr [rdx + 12], 0",
+        "99: jmp {enter}",
+        generation = sym crate::sampling::calls::GENERATION,
+        kept = const crate::sampling::calls::CallWord::GENERATION,
+        enter = sym crate::sampling::calls::enter,
+    )
+}
+
+/// A function is left for one about which nobody has to think again.
+#[unsafe(naked)]
+extern "C" fn sampled_exit() {
+    naked_asm!(
+        ".p2align 6",
+        "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
+        "mov r8, qword ptr fs:[rcx + 376]",
+        "test r8, r8",
+        "jz 99f",
+        "mov rax, qword ptr fs:[rcx + 8]",
+        "mov edx, dword ptr [rax - 20]",
+        "mov esi, dword ptr [rip + {generation}]",
+        "xor esi, edx",
+        "test esi, {kept}",
+        "jnz 99f",
+        "sub rax, 16",
+        "mov qword ptr fs:[rcx + 8], rax",
+        "mov dword ptr fs:[rcx + 344], edx",
+        "mov dword ptr [r8], edx",
+        "ret",
+        "99: jmp {leave}",
+        generation = sym crate::sampling::calls::GENERATION,
+        kept = const crate::sampling::calls::CallWord::GENERATION,
+        leave = sym crate::sampling::calls::leave,
     )
 }
 
@@ -517,7 +576,7 @@ macro_rules! accesses {
 
             #[unsafe(naked)]
             pub(super) extern "C" fn sampled() {
-                naked_asm!(".p2align 5", unless_unsampled!(), $($code)*)
+                naked_asm!(".p2align 5", $($code)*)
             }
 
             #[unsafe(naked)]

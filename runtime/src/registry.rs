@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::context::{self, Context};
 use crate::frames;
 use crate::options;
+use crate::sampling::calls::CallWord;
 use crate::spin::{Guard, Locked};
 use crate::thread::{Thread, Visit};
 use crate::tls::{Hot, hot};
@@ -328,7 +329,9 @@ pub(crate) fn finish() {
         (*hot).span = 0;
         (*hot).log = 0;
         (*hot).calls = std::ptr::null_mut();
-        (*hot).unsampled = 0;
+        (*hot).resting = std::ptr::null_mut();
+        (*hot).presence = std::ptr::null();
+        (*hot).call = CallWord::OUTSIDE;
         // What the C library does from now on is not the program's doing.
         (*hot).gone = 1;
         match at_home {

@@ -6,8 +6,10 @@ use crate::abi::{caller, is_off, with_caller};
 use crate::entry::Twins;
 use crate::interpose::libraries;
 use crate::interpose::threads::farewell;
+use crate::sampling::calls::CallWord;
 use crate::spin::pause;
 use crate::thread::Visit;
+use crate::tls::{self, Hot};
 use crate::{
     cell, control, detector, entry, finish, fork, hooks, memory, memory_limit, messages, objects,
     options, output, readers, real, record, sampling, shadow, signals, sweep, tape,
@@ -128,12 +130,30 @@ fn count_accesses() {
 /// Makes the hot entry points ask first whether they are wanted.
 fn sample_accesses() {
     let [enter, leave] = entry::calls();
-    let replaced = replace_accesses(|twins| twins.sampled)
+    let replaced = entry::accesses().iter().all(look_if_wanted)
         && replace(enter.usual, enter.sampled)
         && replace(leave.usual, leave.sampled);
     if !replaced {
         fatal("the system does not allow to change code, so there is no sampling");
     }
+}
+
+/// Makes an access entry point return if the thread looks away: the test that nearly
+/// all accesses of a sampled run end with.
+fn look_if_wanted(twins: &Twins) -> bool {
+    let word = tls::offset() as i32 + std::mem::offset_of!(Hot, call) as i32;
+    let mut code = [0; 16];
+    // test byte ptr fs:[word], AWAY
+    code[..4].copy_from_slice(&[0x64, 0xf6, 0x04, 0x25]);
+    code[4..8].copy_from_slice(&word.to_le_bytes());
+    code[8] = CallWord::AWAY as u8;
+    // jz sampled
+    code[9..11].copy_from_slice(&[0x0f, 0x84]);
+    let behind = twins.usual + 15;
+    let distance = twins.sampled.wrapping_sub(behind) as i32;
+    code[11..15].copy_from_slice(&distance.to_le_bytes());
+    code[15] = RETURN;
+    patch(twins.usual, &code)
 }
 
 /// Makes the hot entry points do nothing: no detector wants accesses.

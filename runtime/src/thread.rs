@@ -409,7 +409,7 @@ impl Thread {
             (*hot).log = self.log.start();
             if let Some(calls) = &mut self.calls {
                 (*hot).calls = &raw mut **calls;
-                calls.attach();
+                calls.attach(hot);
                 sampling::calls::resume(hot);
             }
         }
@@ -645,11 +645,10 @@ pub(crate) fn push_call(caller: usize) {
     // SAFETY: our own block and frames.
     unsafe {
         let top = (*hot).top;
-        let call = (*top.sub(1)).call.with_sampled((*hot).unsampled == 0);
         top.write(frames::Frame {
             caller,
             context: 0,
-            call,
+            call: (*hot).call,
         });
         (*hot).top = top.add(1);
     }

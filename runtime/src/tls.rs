@@ -12,6 +12,8 @@ use std::arch::asm;
 
 use crate::frames::Frame;
 use crate::sampling::Calls;
+use crate::sampling::calls::{CallWord, Resting};
+use crate::sampling::presence::Presence;
 use crate::shadow::Half;
 use crate::thread::Thread;
 
@@ -57,15 +59,19 @@ pub(crate) struct Hot {
     pub(crate) writes_left: u32,
     /// Signals that have come for it and wait, counted.
     pub(crate) arrivals: u32,
-    /// Set while accesses are not looked at, see [`sampling`](crate::sampling). Other
-    /// threads may take it back.
-    pub(crate) unsampled: u32,
+    /// The call that the thread is in, and whether its accesses are looked at, see
+    /// [`sampling`](crate::sampling). Other threads may want them to be.
+    pub(crate) call: CallWord,
     /// Set while none of the sets of readers is of this epoch.
     pub(crate) no_sets: u32,
     /// What decides about that, if anything.
     pub(crate) calls: *mut Calls,
     /// Set while the thread, which can be cancelled, cannot because it is inside.
     pub(crate) sheltered: u32,
+    /// Functions about whose next calls is decided, and where others see which one the
+    /// thread is in: both or none.
+    pub(crate) resting: *mut Resting,
+    pub(crate) presence: *const Presence,
 }
 
 impl Hot {
@@ -101,7 +107,7 @@ pub(crate) const NO_SETS: Sets = {
 };
 
 /// Bytes reserved for [`Hot`].
-const SIZE: usize = 64 + 4 * SETS + 48;
+const SIZE: usize = 64 + 4 * SETS + 64;
 const _: () = assert!(size_of::<Hot>() <= SIZE);
 const _: () = assert!(std::mem::offset_of!(Hot, span) == 4);
 const _: () = assert!(std::mem::offset_of!(Hot, top) == 8);
@@ -112,7 +118,9 @@ const _: () = assert!(std::mem::offset_of!(Hot, sets) == 64);
 const _: () = assert!(std::mem::offset_of!(Hot, log) == 320);
 const _: () = assert!(std::mem::offset_of!(Hot, reads_left) == 332);
 const _: () = assert!(std::mem::offset_of!(Hot, writes_left) == 336);
-const _: () = assert!(std::mem::offset_of!(Hot, unsampled) == 344);
+const _: () = assert!(std::mem::offset_of!(Hot, call) == 344);
+const _: () = assert!(std::mem::offset_of!(Hot, resting) == 368);
+const _: () = assert!(std::mem::offset_of!(Hot, presence) == 376);
 
 std::arch::global_asm!(
     ".section .tbss,\"awT\",@nobits",
@@ -137,6 +145,20 @@ pub(crate) fn hot() -> *mut Hot {
         asm!(
             "mov {at}, qword ptr [rip + __racehound_hot@GOTTPOFF]",
             "add {at}, qword ptr fs:[0]",
+            at = out(reg) at,
+            options(pure, nomem, nostack),
+        );
+    }
+    at
+}
+
+/// Where the block is, from the thread pointer: the same for all threads.
+pub(crate) fn offset() -> isize {
+    let at: isize;
+    // SAFETY: as above.
+    unsafe {
+        asm!(
+            "mov {at}, qword ptr [rip + __racehound_hot@GOTTPOFF]",
             at = out(reg) at,
             options(pure, nomem, nostack),
         );

@@ -12,12 +12,13 @@ use racehound_sample::{Decision, Function, Sampler, Since};
 use rustc_hash::FxHashMap;
 
 use super::functions::{self, Number};
-use super::presence::Presence;
+use super::presence::{self, Presence};
 use crate::frames::Frame;
 use crate::thread::Visit;
 use crate::tls::{Hot, hot};
 
-static GENERATION: AtomicU32 = AtomicU32::new(0);
+/// In steps of two, as words have it.
+pub(crate) static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
@@ -30,50 +31,66 @@ pub(crate) struct CallWord(u32);
 
 impl CallWord {
     /// Of no function, and looked at.
-    pub(crate) const OUTSIDE: Self = Self(1);
+    pub(crate) const OUTSIDE: Self = Self(0);
 
-    /// The part of a generation that is kept.
-    const GENERATIONS: u32 = 1 << (31 - Number::BITS);
+    /// Set while the call is not looked at.
+    pub(crate) const AWAY: u32 = 1;
+
+    /// Where the generation is, as far as it is kept.
+    pub(crate) const GENERATION: u32 = ((1 << (32 - Number::BITS)) - 1) & !Self::AWAY;
 
     #[inline(always)]
     fn new(function: Number, generation: u32, sampled: bool) -> Self {
-        let generation = generation % Self::GENERATIONS;
-        Self(function.0 << (32 - Number::BITS) | generation << 1 | u32::from(sampled))
+        let function = function.0 << (32 - Number::BITS);
+        Self(function | generation & Self::GENERATION).with_sampled(sampled)
+    }
+
+    pub(super) fn of_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    pub(super) fn bits(self) -> u32 {
+        self.0
     }
 
     #[inline(always)]
-    fn function(self) -> Number {
+    pub(super) fn function(self) -> Number {
         Number(self.0 >> (32 - Number::BITS))
     }
 
     #[inline(always)]
     fn is_of(self, generation: u32) -> bool {
-        self.0 >> 1 & (Self::GENERATIONS - 1) == generation % Self::GENERATIONS
+        (self.0 ^ generation) & Self::GENERATION == 0
     }
 
     #[inline(always)]
-    fn is_sampled(self) -> bool {
-        self.0 & 1 == 1
+    pub(crate) fn is_sampled(self) -> bool {
+        self.0 & Self::AWAY == 0
     }
 
     #[inline(always)]
-    pub(crate) fn with_sampled(self, sampled: bool) -> Self {
-        Self(self.0 & !1 | u32::from(sampled))
+    fn with_sampled(self, sampled: bool) -> Self {
+        Self(self.0 & !Self::AWAY | u32::from(!sampled))
     }
 }
 
 /// Functions that a thread finds at once; a power of two.
 const RECENT: usize = 1024;
 
-/// A function about whose next calls it is decided.
+/// A function about whose next calls it is decided. The layout, and which one is whose,
+/// are known to the assembly in [`entry`](crate::entry).
 #[derive(Clone, Copy, Default)]
-struct Resting {
+#[repr(C)]
+pub(crate) struct Resting {
     place: usize,
     word: CallWord,
-    /// So many of them are left, of how many.
+    /// So many of them are left.
     left: u32,
-    of: u32,
 }
+
+const _: () = assert!(size_of::<Resting>() == 16 && RECENT == 1024);
+const _: () = assert!(std::mem::offset_of!(Resting, word) == 8);
+const _: () = assert!(std::mem::offset_of!(Resting, left) == 12);
 
 /// A function that the thread was in before.
 struct Known {
@@ -86,6 +103,8 @@ struct Known {
 /// The calls of a thread.
 pub(crate) struct Calls {
     resting: Box<[Resting; RECENT]>,
+    /// How many calls each of them rested for in the beginning.
+    rests: Box<[u32; RECENT]>,
     sampler: Box<dyn Sampler>,
     presence: Option<&'static Presence>,
     /// Calls that were looked at for the sake of others since somebody asked.
@@ -106,6 +125,7 @@ impl Calls {
     pub(crate) fn new() -> Box<Self> {
         Box::new(Self {
             resting: crate::memory::boxed(Resting::default()),
+            rests: crate::memory::boxed(0),
             sampler: super::sampler(),
             presence: Presence::take(),
             obliged: 0,
@@ -119,7 +139,12 @@ impl Calls {
     }
 
     /// The processor's thread goes on as this one.
-    pub(crate) fn attach(&self) {
+    pub(crate) fn attach(&mut self, hot: *mut Hot) {
+        // SAFETY: our own block.
+        unsafe {
+            (*hot).resting = self.resting.as_mut_ptr();
+            (*hot).presence = self.presence.unwrap_or(&presence::UNSEEN);
+        }
         if let Some(presence) = self.presence {
             presence.attach();
         }
@@ -135,32 +160,33 @@ impl Calls {
     /// Decides about a call of the function at a place.
     #[inline(never)]
     fn entered(&mut self, place: usize) -> CallWord {
-        let before = std::mem::take(&mut self.resting[slot(place)]);
-        let rested = u64::from(before.of - before.left);
-        self.made += rested;
+        let slot = slot(place);
+        let before = std::mem::take(&mut self.resting[slot]);
+        let rested = std::mem::take(&mut self.rests[slot]) - before.left;
+        self.made += u64::from(rested);
         if before.word.is_sampled() {
-            self.looked_at += rested;
+            self.looked_at += u64::from(rested);
         }
         let (number, is_new, rested) = match before.place == place {
-            true => (before.word.function(), false, before.of - before.left),
-            false => self.look_up(place, &before),
+            true => (before.word.function(), false, rested),
+            false => self.look_up(place, before.place, rested),
         };
         let (word, decision) = self.decide(number, is_new, rested);
-        self.resting[slot(place)] = Resting {
+        self.rests[slot] = decision.rest;
+        self.resting[slot] = Resting {
             place,
             word: word.with_sampled(decision.sampled),
             left: decision.rest,
-            of: decision.rest,
         };
         word
     }
 
     /// Finds a function that is not at hand: which it is, whether the thread is in it for
-    /// the first time, and calls that nobody has asked about. What `before` knows, in
-    /// whose place it will be, is kept.
-    fn look_up(&mut self, place: usize, before: &Resting) -> (Number, bool, u32) {
-        if let Some(evicted) = self.known.get_mut(&before.place) {
-            evicted.rested += before.of - before.left;
+    /// the first time, and calls that nobody has asked about. Those of the function
+    /// `before`, in whose place it will be, are kept.
+    fn look_up(&mut self, place: usize, before: usize, rested: u32) -> (Number, bool, u32) {
+        if let Some(evicted) = self.known.get_mut(&before) {
+            evicted.rested += rested;
         }
         let is_new = !self.known.contains_key(&place);
         let known = self.known.entry(place).or_insert_with(|| Known {
@@ -181,13 +207,13 @@ impl Calls {
             };
             return (CallWord::new(Number::NONE, generation, true), always);
         };
-        presence.set(function);
+        presence.set(CallWord::new(function, generation, true));
         self.company.clear();
         self.companions.clear();
         self.raised.clear();
         if self.sampler.minds_company() {
             if is_new {
-                generation = GENERATION.fetch_add(1, Ordering::SeqCst) + 1;
+                generation = GENERATION.fetch_add(2, Ordering::SeqCst).wrapping_add(2);
                 // Who enters a function for the first time at the same moment sees this
                 // one, or is seen.
                 fence(Ordering::SeqCst);
@@ -247,7 +273,8 @@ fn slot(place: usize) -> usize {
     (place ^ place >> 10) >> 2 & (RECENT - 1)
 }
 
-/// A function is entered: `place` is in it.
+/// A function is entered: `place` is in it. Whoever comes here is not done with in
+/// [`entry`](crate::entry).
 pub(crate) extern "C" fn enter(caller: usize, place: usize) {
     let hot = hot();
     // SAFETY: our own block, frames and calls.
@@ -271,8 +298,8 @@ pub(crate) extern "C" fn enter(caller: usize, place: usize) {
                     }
                 };
                 push(hot, caller, word);
-                (*hot).unsampled = u32::from(!word.is_sampled());
-                presence.set(word.function());
+                (*hot).call = word;
+                presence.set(word);
                 return;
             }
         }
@@ -289,7 +316,7 @@ unsafe fn push(hot: *mut Hot, caller: usize, call: CallWord) {
         let top = (*hot).top;
         let below = top.sub(1);
         // Others may have made it look meanwhile.
-        (*below).call = (*below).call.with_sampled((*hot).unsampled == 0);
+        (*below).call = (*hot).call;
         top.write(Frame {
             caller,
             context: 0,
@@ -312,7 +339,7 @@ fn enter_slowly(caller: usize, place: usize) {
         push(hot, caller, CallWord::default());
         let word = (*(*hot).calls).entered(place);
         (*(*hot).top.sub(1)).call = word;
-        (*hot).unsampled = u32::from(!word.is_sampled());
+        (*hot).call = word;
     }
 }
 
@@ -323,15 +350,15 @@ pub(crate) fn resume(hot: *mut Hot) {
     unsafe {
         let word = (*(*hot).top.sub(1)).call;
         if let Some(calls) = (*hot).calls.as_ref() {
-            (*hot).unsampled = u32::from(!word.is_sampled());
+            (*hot).call = word;
             if let Some(presence) = calls.presence {
-                presence.set(word.function());
+                presence.set(word);
             }
         }
     }
 }
 
-/// A function is left.
+/// A function is left, and [`entry`](crate::entry) is not done with it.
 pub(crate) extern "C" fn leave() {
     let hot = hot();
     // SAFETY: our own block, frames and calls.
@@ -359,8 +386,8 @@ fn return_slowly() {
         let frame = (*hot).top.sub(1);
         let before = (*frame).call;
         let (word, _) = (*(*hot).calls).decide(before.function(), false, 0);
-        let sampled = word.is_sampled() || before.is_sampled();
-        (*frame).call = word.with_sampled(sampled);
-        (*hot).unsampled = u32::from(!sampled);
+        let word = word.with_sampled(word.is_sampled() || before.is_sampled());
+        (*frame).call = word;
+        (*hot).call = word;
     }
 }

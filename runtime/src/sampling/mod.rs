@@ -56,7 +56,7 @@ pub(crate) fn is_on() -> bool {
 #[inline]
 pub(crate) fn looks_away() -> bool {
     // SAFETY: our own block.
-    unsafe { (*hot()).unsampled != 0 }
+    unsafe { !(*hot()).call.is_sampled() }
 }
 
 /// Begins, if that is wanted; whether it is.

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
+use super::calls::CallWord;
 use super::functions::Number;
 use crate::spin::Spin;
 use crate::tls::{Hot, hot};
@@ -13,34 +14,43 @@ use crate::tls::{Hot, hot};
 /// Threads at a time that others see; more sample everything, and are not seen.
 const MOST: usize = 1024;
 
-/// A thread's line.
-#[repr(align(64))]
+/// A thread's line. The offsets of the first fields are known to the assembly in
+/// [`entry`](crate::entry).
+#[repr(C, align(64))]
 pub(crate) struct Presence {
-    /// The function that it is in, or none.
+    /// The call that it is in, of a function or of none.
     current: AtomicU32,
-    taken: AtomicU32,
     /// Calls of its own that others want it to look at.
     raised: AtomicU32,
+    taken: AtomicU32,
     /// Where its flag is while it runs: null, or not given back while the lock is
     /// held.
     hot: AtomicPtr<Hot>,
     lock: Spin,
 }
 
-static PRESENCES: [Presence; MOST] = [const {
-    Presence {
-        current: AtomicU32::new(0),
-        taken: AtomicU32::new(0),
-        raised: AtomicU32::new(0),
-        hot: AtomicPtr::new(std::ptr::null_mut()),
-        lock: Spin::new(),
-    }
-}; MOST];
+const _: () = assert!(std::mem::offset_of!(Presence, current) == 0);
+const _: () = assert!(std::mem::offset_of!(Presence, raised) == 4);
+
+static PRESENCES: [Presence; MOST] = [const { Presence::new() }; MOST];
+
+/// Where threads write that nobody sees.
+pub(super) static UNSEEN: Presence = Presence::new();
 
 /// No presence from there on was ever taken.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 impl Presence {
+    const fn new() -> Self {
+        Self {
+            current: AtomicU32::new(0),
+            raised: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
+            hot: AtomicPtr::new(std::ptr::null_mut()),
+            lock: Spin::new(),
+        }
+    }
+
     /// One for a new thread, if there are any left.
     pub(super) fn take() -> Option<&'static Self> {
         // The lines of others are not written to.
@@ -53,10 +63,10 @@ impl Presence {
         Some(&PRESENCES[at])
     }
 
-    /// The thread is in that function now.
+    /// The thread is in that call now.
     #[inline(always)]
-    pub(super) fn set(&self, function: Number) {
-        self.current.store(function.0, Ordering::Relaxed);
+    pub(super) fn set(&self, call: CallWord) {
+        self.current.store(call.bits(), Ordering::Relaxed);
     }
 
     /// The processor's thread goes on as this one.
@@ -94,8 +104,8 @@ impl Presence {
         let hot = self.hot.load(Ordering::Relaxed);
         if !hot.is_null() {
             // SAFETY: it is not given back while the lock is held.
-            let flag = unsafe { AtomicU32::from_ptr(&raw mut (*hot).unsampled) };
-            flag.store(0, Ordering::Relaxed);
+            let call = unsafe { AtomicU32::from_ptr((&raw mut (*hot).call).cast()) };
+            call.fetch_and(!CallWord::AWAY, Ordering::Relaxed);
         }
         self.lock.unlock();
     }
@@ -104,7 +114,7 @@ impl Presence {
     pub(super) fn company(&self) -> impl Iterator<Item = (&'static Self, Number)> {
         let used = USED.load(Ordering::Acquire);
         PRESENCES[..used].iter().filter_map(|other| {
-            let current = Number(other.current.load(Ordering::Relaxed));
+            let current = CallWord::of_bits(other.current.load(Ordering::Relaxed)).function();
             let counts = current != Number::NONE && !std::ptr::eq(self, other);
             counts.then_some((other, current))
         })
@@ -113,7 +123,7 @@ impl Presence {
     /// The thread is over.
     pub(super) fn give_back(&self) {
         self.detach();
-        self.set(Number::NONE);
+        self.set(CallWord::OUTSIDE);
         self.raised.store(0, Ordering::Relaxed);
         self.taken.store(0, Ordering::Release);
     }
@@ -125,7 +135,7 @@ pub(super) fn only_mine() {
     for presence in &PRESENCES[..used] {
         if presence.hot.load(Ordering::Relaxed) != hot() {
             presence.hot.store(std::ptr::null_mut(), Ordering::Relaxed);
-            presence.set(Number::NONE);
+            presence.set(CallWord::OUTSIDE);
         }
     }
 }
