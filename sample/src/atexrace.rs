@@ -46,14 +46,21 @@ pub const STRIDE: u32 = 29;
 /// more.
 const NOTED_ONE_BY_ONE: u32 = 10;
 
+/// Rounds that are noted together later, or when the thread ends: all threads and
+/// processes write to the same place. Who is killed takes some calls along, and the next
+/// burst begins that much earlier; that the pair has met is known by then.
+const NOTED_TOGETHER: u32 = 16;
+
 /// Pairs that are found at once; a power of two.
 const RECENT: usize = 256;
 
 /// AtexRace for one thread.
 #[derive(Debug)]
-pub struct AtexRace<P> {
+pub struct AtexRace<P: Past> {
     rate: Rate,
     past: P,
+    /// Calls of a pair that are not noted yet, at most.
+    noted_together: u32,
     meetings: Vec<Meetings>,
     by_pair: FxHashMap<Pair, usize>,
     /// Which meetings those of two functions are, as far as they were asked for lately.
@@ -89,6 +96,7 @@ impl<P: Past> AtexRace<P> {
         Self {
             rate,
             past,
+            noted_together: rate.round() * NOTED_TOGETHER,
             meetings: Vec::new(),
             by_pair: FxHashMap::default(),
             recent: vec![(Function(0), Function(0), usize::MAX); RECENT]
@@ -130,7 +138,7 @@ impl<P: Past> AtexRace<P> {
         meetings.is_known = true;
         meetings.calls = meetings.calls.wrapping_add(calls);
         meetings.unnoted += calls;
-        if meetings.notes < NOTED_ONE_BY_ONE || meetings.unnoted >= self.rate.round() {
+        if meetings.notes < NOTED_ONE_BY_ONE || meetings.unnoted >= self.noted_together {
             self.past.note(meetings.pair, meetings.unnoted);
             meetings.unnoted = 0;
             meetings.notes += 1;
@@ -177,6 +185,14 @@ impl<P: Past> AtexRace<P> {
             raised.extend(its().nth(turn));
         }
         Decision { sampled, rest }
+    }
+}
+
+impl<P: Past> Drop for AtexRace<P> {
+    fn drop(&mut self) {
+        for meetings in self.meetings.iter().filter(|meetings| meetings.unnoted > 0) {
+            self.past.note(meetings.pair, meetings.unnoted);
+        }
     }
 }
 

@@ -44,6 +44,7 @@ mod module;
 mod separate;
 mod split;
 mod symbolizer;
+mod symtab;
 mod table;
 
 pub use build_id::{build_id, build_id_in_notes};

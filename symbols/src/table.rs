@@ -8,11 +8,8 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use object::{
-    Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, SectionKind, SymbolKind, SymbolTable,
-};
-
 use crate::elf;
+use crate::symtab::{self, Sort, Visibility, Which};
 
 /// What the symbols of a table name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,25 +21,30 @@ pub(crate) enum Kind {
 /// A symbol and the addresses that it covers, from `start` to before `end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol<'a> {
+    /// It ends with the first 0, if there is one.
     name: &'a [u8],
     pub(crate) start: u64,
     pub(crate) end: u64,
     visibility: Visibility,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Visibility {
-    Local,
-    Weak,
-    Global,
-}
-
 impl<'a> Symbol<'a> {
     /// The name, without the version that linkers append to some.
     pub(crate) fn name(&self) -> Cow<'a, str> {
-        let version = self.name.iter().skip(1).position(|&b| b == b'@');
-        let length = version.map_or(self.name.len(), |position| position + 1);
-        String::from_utf8_lossy(&self.name[..length])
+        let name = self.full_name();
+        let version = name.iter().skip(1).position(|&b| b == b'@');
+        let length = version.map_or(name.len(), |position| position + 1);
+        String::from_utf8_lossy(&name[..length])
+    }
+
+    fn full_name(&self) -> &'a [u8] {
+        let length = self.name.iter().position(|&b| b == 0);
+        &self.name[..length.unwrap_or(self.name.len())]
+    }
+
+    fn is_called(&self, name: &[u8]) -> bool {
+        let rest = self.name.strip_prefix(name);
+        rest.is_some_and(|rest| matches!(rest, [] | [0, ..]))
     }
 
     fn order(&self) -> (u64, Reverse<u64>, Visibility) {
@@ -70,48 +72,31 @@ impl<'a> Table<'a> {
         module: &'f elf::File<'a>,
         debug_file: impl FnOnce() -> Option<&'f elf::File<'a>>,
     ) -> Self {
-        let full = |file: &elf::File<'a>| Self::read(kind, file, file.symbol_table()?);
-        let dynamic = |file: &elf::File<'a>| Self::read(kind, file, file.dynamic_symbol_table()?);
-        full(module)
-            .or_else(|| full(debug_file()?))
-            .or_else(|| dynamic(module))
+        Self::read(kind, module, Which::Full)
+            .or_else(|| Self::read(kind, debug_file()?, Which::Full))
+            .or_else(|| Self::read(kind, module, Which::Dynamic))
             .unwrap_or_default()
     }
 
     /// The symbols of the wanted kind, if there are any.
-    fn read<'f>(kind: Kind, file: &'f elf::File<'a>, symbols: SymbolTable<'a, 'f>) -> Option<Self> {
+    fn read(kind: Kind, file: &elf::File<'a>, which: Which) -> Option<Self> {
         let mut table = Self::default();
-        for symbol in symbols.symbols() {
-            let Some(section) = symbol.section_index() else {
-                continue;
-            };
-            let Some(name) = symbol.name_bytes().ok().filter(|name| !name.is_empty()) else {
-                continue;
-            };
-            let start = symbol.address();
-            let size = symbol.size();
-            let visibility = match () {
-                () if symbol.is_weak() => Visibility::Weak,
-                () if symbol.is_global() => Visibility::Global,
-                () => Visibility::Local,
-            };
+        for entry in symtab::entries(file, which)? {
             let symbol_of = |end| Symbol {
-                name,
-                start,
+                name: entry.name,
+                start: entry.start,
                 end,
-                visibility,
+                visibility: entry.visibility,
             };
-            match (kind, symbol.kind(), size) {
-                (Kind::Functions, SymbolKind::Text | SymbolKind::Unknown, 0) => {
-                    let section = file.section_by_index(section).ok();
-                    if let Some(section) = section.filter(|s| s.kind() == SectionKind::Text) {
-                        let end = section.address().saturating_add(section.size());
-                        table.labels.push(symbol_of(end));
-                    }
+            match (kind, entry.sort, entry.size) {
+                (Kind::Functions, Sort::Function | Sort::Unknown, 0) => {
+                    let end = symtab::end_of_code(file, entry.section);
+                    table.labels.extend(end.map(symbol_of));
                 }
-                (Kind::Functions, SymbolKind::Text, _)
-                | (Kind::Variables, SymbolKind::Data, 1..) => {
-                    table.symbols.push(symbol_of(start.saturating_add(size)));
+                (Kind::Functions, Sort::Function, size)
+                | (Kind::Variables, Sort::Variable, size @ 1..) => {
+                    let end = entry.start.saturating_add(size);
+                    table.symbols.push(symbol_of(end));
                 }
                 _ => {}
             }
@@ -121,8 +106,8 @@ impl<'a> Table<'a> {
     }
 
     fn sort(&mut self) {
-        self.symbols.sort_by_key(Symbol::order);
-        self.labels.sort_by_key(Symbol::order);
+        sort(&mut self.symbols);
+        sort(&mut self.labels);
         let mut reach = 0;
         let ends = self.symbols.iter().map(|symbol| {
             reach = symbol.end.max(reach);
@@ -143,7 +128,8 @@ impl<'a> Table<'a> {
         }
         let starts_before = |other: &&Symbol| other.start < symbol.start;
         let before = self.symbols.iter().take_while(starts_before);
-        before.filter(|other| other.name == symbol.name).count()
+        let name = symbol.full_name();
+        before.filter(|other| other.is_called(name)).count()
     }
 
     /// The symbol that covers the address.
@@ -161,6 +147,44 @@ impl<'a> Table<'a> {
             .last()
             .is_some_and(|symbol| symbol.start >= label.start);
         (!ended && address < label.end).then_some(label)
+    }
+}
+
+/// Puts symbols in their order. Most start at different addresses, which are small
+/// numbers: they are dealt out by some bits at a time, the lowest first.
+fn sort(symbols: &mut Vec<Symbol>) {
+    const BITS: u32 = 11;
+    let highest = symbols.iter().map(|symbol| symbol.start).max().unwrap_or(0);
+    let mut order: Vec<(u64, u32)> = (0u32..)
+        .zip(symbols.iter())
+        .map(|(i, symbol)| (symbol.start, i))
+        .collect();
+    let mut dealt = order.clone();
+    for shift in (0..u64::BITS - highest.leading_zeros()).step_by(BITS as usize) {
+        let pile = |start: u64| (start >> shift) as usize & ((1 << BITS) - 1);
+        let mut places = vec![0; 1 << BITS];
+        for (start, _) in &order {
+            places[pile(*start)] += 1;
+        }
+        let mut next = 0;
+        for place in &mut places {
+            next += std::mem::replace(place, next);
+        }
+        for &(start, i) in &order {
+            let place = &mut places[pile(start)];
+            dealt[*place] = (start, i);
+            *place += 1;
+        }
+        std::mem::swap(&mut order, &mut dealt);
+    }
+    *symbols = order
+        .iter()
+        .map(|(_, i)| symbols[*i as usize].clone())
+        .collect();
+    for same in symbols.chunk_by_mut(|a, b| a.start == b.start) {
+        if same.len() > 1 {
+            same.sort_by_key(Symbol::order);
+        }
     }
 }
 
@@ -251,6 +275,37 @@ mod tests {
         assert_eq!(at(26).as_deref(), Some("sized"));
         assert_eq!(at(40).as_deref(), Some("inside"));
         assert_eq!(at(50), None);
+    }
+
+    #[test]
+    fn symbols_are_sorted_as_their_order_says() {
+        let mut number = 7u64;
+        let mut next = move |below: u64| {
+            number = number.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (number >> 33) % below
+        };
+        for range in [1, 3, 1 << 9, 1 << 24, 1 << 40] {
+            let random = |_| {
+                let start = next(range);
+                symbol("x", start, start + next(9))
+            };
+            let mut symbols: Vec<Symbol> = (0..500).map(random).collect();
+            symbols.push(symbol("far", u64::MAX - range, u64::MAX));
+            let mut expected = symbols.clone();
+            expected.sort_by_key(Symbol::order);
+            sort(&mut symbols);
+            assert_eq!(symbols, expected);
+        }
+    }
+
+    #[test]
+    fn a_name_ends_with_a_zero() {
+        let mut one = symbol("one\0two\0", 10, 20);
+        one.end = 15;
+        assert_eq!(one.name(), "one");
+        assert!(one.is_called(b"one") && !one.is_called(b"on"));
+        let table = table(&[one, symbol("one", 30, 40)], &[]);
+        assert_eq!(table.namesakes_before(&symbol("one\0", 30, 40)), 1);
     }
 
     #[test]
