@@ -15,6 +15,7 @@ use crate::readers;
 use crate::report;
 use crate::rule::Rule;
 use crate::shadow::{self, Group, Half, Word};
+use crate::shadow_range;
 use crate::stamp::Stamp;
 use crate::sweep;
 use crate::thread::{Thread, Visit};
@@ -92,19 +93,24 @@ fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place:
 
 #[inline(always)]
 fn group_at_once<R: Rule, const WRITE: bool>(thread: &Thread, group: &Group, stamp: Stamp) -> bool {
-    let old = shadow::load(group);
-    let Some(first) = whole::<R, WRITE>(thread, old[0], stamp) else {
-        return false;
-    };
-    let second = match old[0] == old[1] {
-        true => Some(first),
-        false => whole::<R, WRITE>(thread, old[1], stamp),
-    };
-    let Some(second) = second else {
-        return false;
-    };
-    let new = [first, second];
-    shadow::exchange(group, old, new) && (!bulk::is_active() || bulk::outlasts(group, new))
+    let before = shadow::load(group);
+    whole_group::<R, WRITE>(thread, before, stamp)
+        .is_some_and(|after| settles(group, before, after))
+}
+
+/// What becomes of a group that is accessed as a whole, if that can be told of each of
+/// its words.
+#[inline(always)]
+fn whole_group<R: Rule, const WRITE: bool>(
+    thread: &Thread,
+    [first, second]: [Word; 2],
+    stamp: Stamp,
+) -> Option<[Word; 2]> {
+    let after = whole::<R, WRITE>(thread, first, stamp)?;
+    match first == second {
+        true => Some([after; 2]),
+        false => Some([after, whole::<R, WRITE>(thread, second, stamp)?]),
+    }
 }
 
 /// What becomes of a word that is accessed as a whole, if at most one thread has
@@ -417,35 +423,71 @@ impl Access {
 #[inline(always)]
 fn plain<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, last: usize) {
     let thread = visit.thread();
-    let mut number = access.address / 8;
+    let (mut number, last_number) = (access.address / 8, last / 8);
     if access.size >= bulk::WORTHWHILE {
         let stamp = thread.stamp(visit.hot(), access.place);
         number = in_bulk::<R>(thread, access, stamp);
     }
     let mut stamp = None;
-    // Neighbours mostly have the same past.
-    let mut known = None;
-    while number <= last / 8 {
-        for group in shadow::run(number * 8, last / 8 * 8 + 8) {
-            let (bytes, words) = (access.bytes_in(number), shadow::load(group));
-            let group_number = number;
+    // Neighbours mostly have the same past, and so the same future.
+    let mut last: Option<([Word; 2], [Word; 2])> = None;
+    while number <= last_number {
+        for group in shadow::run(number * 8, last_number * 8 + 8) {
+            let (bytes, before) = (access.bytes_in(number), shadow::load(group));
+            let address = number * 8;
             number += 1;
-            if known == Some(words) {
-                continue;
-            }
-            if is_known::<WRITE>(thread, group, words, bytes) {
-                if bytes == 0xff && words[0].as_cell().is_none() {
-                    known = Some(words);
+            if bytes == 0xff {
+                if let Some((past, after)) = last
+                    && past == before
+                    && settles(group, before, after)
+                {
+                    continue;
                 }
+                let after = match is_now::<WRITE>(thread, before) {
+                    true => Some(before),
+                    false => {
+                        let stamp =
+                            *stamp.get_or_insert_with(|| thread.stamp(visit.hot(), access.place));
+                        whole_group::<R, WRITE>(thread, before, stamp)
+                    }
+                };
+                if let Some(after) = after
+                    && settles(group, before, after)
+                {
+                    last = Some((before, after));
+                    continue;
+                }
+            }
+            if is_known::<WRITE>(thread, group, before, bytes) {
                 continue;
             }
             let stamp = *stamp.get_or_insert_with(|| thread.stamp(visit.hot(), access.place));
-            let address = group_number * 8;
-            if !in_words::<R, WRITE>(thread, group, address, bytes, stamp) {
+            let settled = words::<R, WRITE>(thread, group, bytes, stamp)
+                || (!WRITE && constants::mark(group, address));
+            if !settled {
                 in_cell::<R>(thread, group, address, bytes, stamp, access);
             }
         }
     }
+}
+
+/// Makes a group what it is to become, unless it has changed meanwhile.
+#[inline(always)]
+fn settles(group: &Group, before: [Word; 2], after: [Word; 2]) -> bool {
+    before == after
+        || shadow::exchange(group, before, after)
+            && (!bulk::is_active() || bulk::outlasts(group, after))
+}
+
+/// Whether the thread has accessed all bytes of a group in this epoch, according to
+/// halves that say so of whole words.
+#[inline(always)]
+fn is_now<const WRITE: bool>(thread: &Thread, words: [Word; 2]) -> bool {
+    let now = |word: Word| {
+        let read = || thread.is_whole_now(word.read()) || word == Word::CONSTANT;
+        thread.is_whole_now(word.write()) || (!WRITE && read())
+    };
+    now(words[0]) && (words[0] == words[1] || now(words[1]))
 }
 
 /// Whether the thread has accessed these bytes in this epoch, so that there is
@@ -476,48 +518,43 @@ fn is_known<const WRITE: bool>(
     }
 }
 
-/// Settles the access in the shadow words alone, if possible.
-#[inline(always)]
-fn in_words<R: Rule, const WRITE: bool>(
-    thread: &mut Thread,
-    group: &Group,
-    address: usize,
-    bytes: u8,
-    stamp: Stamp,
-) -> bool {
-    (bytes == 0xff && group_at_once::<R, WRITE>(thread, group, stamp))
-        || words::<R, WRITE>(thread, group, bytes, stamp)
-        || (!WRITE && constants::mark(group, address))
-}
-
-/// A write of memory whose past will be forgotten next: where it is in no
-/// conflict, nothing needs to be remembered of it.
-pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access) {
+/// A write of memory whose past is forgotten with it. If `after` is given, the memory
+/// looks as if it had been written then, and nothing before.
+pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access, after: Option<Stamp>) {
     let thread = visit.thread();
     let end = access.address.saturating_add(access.size);
-    if thread.ignore != 0 || access.size == 0 || !shadow::is_user(end) {
+    if access.size == 0 || !shadow::is_user(end) {
+        return;
+    }
+    if thread.ignore != 0 || !access.address.is_multiple_of(8) {
+        range::<R>(visit, access);
+        if let Some(after) = after {
+            shadow_range::written(thread, access.address, access.size, after);
+        }
         return;
     }
     let stamp = thread.stamp(visit.hot(), access.place);
-    let (mut at, last) = (access.address.div_ceil(8), end / 8);
-    if at > last || !access.address.is_multiple_of(8) {
-        return range::<R>(visit, access);
-    }
+    let buried = after.map(|after| [Word::new(Half::new(after, 15), Half::NONE); 2]);
+    let thoroughly = |thread: &mut Thread, number: usize, size: usize| {
+        one_group::<R>(thread, access, number, 0xff >> (8 - size), stamp);
+        if let Some(after) = after {
+            shadow_range::written(thread, number * 8, size, after);
+        }
+    };
+    let (mut at, last) = (access.address / 8, end / 8);
     while at < last {
         let run = shadow::run(at * 8, last * 8);
-        let fine = |word| whole::<R, true>(thread, word, stamp).is_some();
         let calm = bulk::alike(run, |old| {
-            let fine = fine(old[0]) && (old[0] == old[1] || fine(old[1]));
-            fine.then_some(old)
+            whole_group::<R, true>(thread, old, stamp).map(|_| buried.unwrap_or(old))
         });
         at += calm;
         if calm < run.len() {
-            one_group::<R>(thread, access, at, 0xff, stamp);
+            thoroughly(thread, at, 8);
             at += 1;
         }
     }
     if !end.is_multiple_of(8) {
-        one_group::<R>(thread, access, last, 0xff >> (8 - end % 8), stamp);
+        thoroughly(thread, last, end % 8);
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::access::{self, Access};
 use crate::rule::{AccuLock, FastTrack};
+use crate::stamp::Stamp;
 use crate::thread::Visit;
-use crate::{entry, general, options, record, sampling};
+use crate::{entry, general, options, record, sampling, shadow_range};
 
 /// How accesses are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +66,17 @@ pub(crate) fn range(visit: &Visit, access: &Access) {
     }
 }
 
-/// A write of memory whose past will be forgotten next.
-pub(crate) fn last_write(visit: &Visit, access: &Access) {
+/// A write of memory whose past is forgotten with it, see [`access::last_write`].
+pub(crate) fn last_write(visit: &Visit, access: &Access, after: Option<Stamp>) {
     record::range(visit, access);
     match engine() {
-        Engine::Off => {}
-        Engine::FastTrack => access::last_write::<FastTrack>(visit, access),
-        Engine::AccuLock => access::last_write::<AccuLock>(visit, access),
+        Engine::FastTrack => return access::last_write::<FastTrack>(visit, access, after),
+        Engine::AccuLock => return access::last_write::<AccuLock>(visit, access, after),
         Engine::General => general::range(visit, access),
+        Engine::Off => {}
+    }
+    // What lives there goes with it.
+    if let Some(after) = after {
+        shadow_range::written(visit.thread(), access.address, access.size, after);
     }
 }

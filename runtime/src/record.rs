@@ -90,10 +90,17 @@ pub(crate) fn left_calls(visit: &Visit, depth: usize) {
 }
 
 /// Tells the tape of an access of any size; detectors look for themselves.
+#[inline(always)]
 pub(crate) fn range(visit: &Visit, access: &Access) {
+    if tape::is_recording() {
+        note_range(visit, access);
+    }
+}
+
+fn note_range(visit: &Visit, access: &Access) {
     let thread = visit.thread();
     let is_nothing = access.size == 0 || benign::holds(access.address, access.size);
-    if !tape::is_recording() || thread.ignore != 0 || is_nothing {
+    if thread.ignore != 0 || is_nothing {
         return;
     }
     let (loc, size) = extent(access.address, access.size);

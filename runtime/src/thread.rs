@@ -237,6 +237,14 @@ impl Thread {
         (self.floor..=self.stamp).contains(&stamp)
     }
 
+    /// Whether half a word is about an access to all its bytes by this thread in this
+    /// epoch: one comparison, see [`entry`](crate::entry).
+    #[inline(always)]
+    pub(crate) fn is_whole_now(&self, half: Half) -> bool {
+        let offset = half.0.wrapping_sub(self.floor.0 << 4).rotate_right(4);
+        offset < self.stamp.0 + 1 - self.floor.0
+    }
+
     /// Whether the lease has room for what an access may take.
     #[inline(always)]
     fn has_room(&self) -> bool {

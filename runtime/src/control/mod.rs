@@ -166,6 +166,7 @@ fn note_fate(fate: &Fate) {
 }
 
 /// Whether accesses at some places are watched.
+#[inline]
 pub(crate) fn is_watching() -> bool {
     is_on() && sites::any_watched()
 }

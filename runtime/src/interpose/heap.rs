@@ -102,6 +102,10 @@ fn freeing(call: &Call, block: *mut c_void, then: Then) -> *mut c_void {
     let visit = Visit::begin();
     let thread = visit.thread();
     let watched = call.is_looked_at(thread);
+    let grave = (watched && size < MARKED).then(|| {
+        let context = thread.context_of(visit.hot(), call.place);
+        thread.graves.stamp_of(thread.number, context)
+    });
     if watched {
         let last_write = Access {
             address: block as usize,
@@ -109,13 +113,9 @@ fn freeing(call: &Call, block: *mut c_void, then: Then) -> *mut c_void {
             kind: AccessKind::Write,
             place: call.place,
         };
-        detector::last_write(&visit, &last_write);
+        detector::last_write(&visit, &last_write, grave);
     }
-    if watched && size < MARKED {
-        let context = thread.context_of(visit.hot(), call.place);
-        let stamp = thread.graves.stamp_of(thread.number, context);
-        shadow_range::written(thread, block as usize, size, stamp);
-    } else {
+    if grave.is_none() {
         shadow_range::forget(thread, block as usize, size);
     }
     match watched {
