@@ -210,7 +210,13 @@ unsafe fn dies(signal: c_int, info: *const libc::siginfo_t) {
 
 /// What is handed from the installation of a handler to its run.
 pub(crate) fn edge(signal: c_int) -> usize {
-    action(signal).map_or(0, |action| std::ptr::from_ref(action) as usize)
+    action(signal).map_or(0, |action| std::ptr::from_ref(&action.handler) as usize)
+}
+
+/// What is handed from whoever sends a signal to whoever waits for it. A handler that
+/// interrupts somebody learns nothing of the sender: no standard says that it does.
+pub(crate) fn letters(signal: c_int) -> usize {
+    action(signal).map_or(0, |action| std::ptr::from_ref(&action.flags) as usize)
 }
 
 /// Whether the thread itself has caused the signal.

@@ -98,17 +98,17 @@ unsafe fn wait(set: *const libc::sigset_t, until: Option<Until>) -> c_int {
     }
 }
 
-/// Whoever gets the signal knows what its sender knew.
+/// Whoever waits for the signal knows what its sender knew.
 fn sends(signal: c_int) {
     if let Some(call) = Call::begin().filter(|_| is_signal(signal)) {
-        call.hands_on(signals::edge(signal));
+        call.hands_on(signals::letters(signal));
     }
 }
 
 /// The signal that a wait has brought, if it has.
 fn got(signal: c_int) -> c_int {
     if let Some(call) = Call::begin().filter(|_| is_signal(signal)) {
-        call.learns(signals::edge(signal));
+        call.learns(signals::letters(signal));
     }
     signal
 }
@@ -194,7 +194,7 @@ interpose! {
         while wait(set, None) != 0 {}
         let result = libc::sigwait(set, signal);
         if result == 0 && let Some(call) = Call::begin() {
-            call.learns(signals::edge(*signal));
+            call.learns(signals::letters(*signal));
             call.writes(signal, size_of::<c_int>());
         }
         result
