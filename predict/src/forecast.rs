@@ -5,7 +5,7 @@ use racehound_trace::{FunctionId, SiteId, SyncId, ThreadId, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clip;
-use crate::index::{Index, Settings};
+use crate::index::{Index, Settings, Stand};
 use crate::order::Atomics;
 use crate::pattern::{Kind, Pattern, builtin};
 use crate::regions::{Regions, Root};
@@ -113,6 +113,7 @@ pub fn predict_until<'t>(
     };
     let mut index = Index::new(trace, &settings);
     let mut found: FxHashMap<(usize, Vec<SiteId>), Found> = FxHashMap::default();
+    let mut tried: FxHashMap<(bool, Vec<Stand>), Chance> = FxHashMap::default();
     let patterns = &options.patterns;
     let mut judge = |index: &Index<'_>, pattern: usize, events: &[u32]| {
         let kind = patterns[pattern].kind();
@@ -127,7 +128,11 @@ pub fn predict_until<'t>(
             }
             _ => pattern,
         };
-        let woven = weave(index, goal(kind, events));
+        // What is in between two nodes is all the same to a schedule.
+        let stands: Vec<Stand> = events.iter().map(|e| index.stand(*e)).collect();
+        let woven = tried
+            .entry((kind == Kind::Race, stands))
+            .or_insert_with(|| Chance::of(&weave(index, goal(kind, events))));
         let entry = found.entry((name, sites)).or_insert_with(|| Found {
             prediction: Prediction {
                 pattern,
@@ -137,12 +142,12 @@ pub fn predict_until<'t>(
             is_open: false,
         });
         match woven {
-            Woven::Infeasible => Verdict::Rejected,
-            Woven::Unknown => {
+            Chance::None => Verdict::Rejected,
+            Chance::Unknown => {
                 entry.is_open = true;
                 Verdict::Rejected
             }
-            Woven::Feasible(_) => {
+            Chance::Some => {
                 entry.prediction = Prediction {
                     pattern,
                     events: events.to_vec(),
@@ -176,6 +181,23 @@ pub fn predict_until<'t>(
     };
     forecast.name_sites();
     forecast
+}
+
+/// Whether events can happen in an order.
+enum Chance {
+    Some,
+    None,
+    Unknown,
+}
+
+impl Chance {
+    fn of(woven: &Woven) -> Self {
+        match woven {
+            Woven::Feasible(_) => Self::Some,
+            Woven::Infeasible => Self::None,
+            Woven::Unknown => Self::Unknown,
+        }
+    }
 }
 
 struct Found {

@@ -56,6 +56,14 @@ pub(crate) struct Node {
     pub(crate) inner: (u32, u32),
 }
 
+/// Where an event is: behind so many nodes of its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Stand {
+    thread: ThreadId,
+    passed: u32,
+    is_node: bool,
+}
+
 /// Accesses of one thread that differ in time only.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
@@ -235,6 +243,18 @@ impl<'t> Index<'t> {
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
         let used = |&slot: &u32| self.heads[slot as usize] != NONE;
         (0..self.heads.len() as u32).filter(used)
+    }
+
+    /// Where an event is, as far as locks and order go.
+    pub(crate) fn stand(&self, event: u32) -> Stand {
+        let thread = self.trace.events[event as usize].thread;
+        let nodes = &self.nodes[thread.index()];
+        let passed = nodes.partition_point(|n| n.event < event);
+        Stand {
+            thread,
+            passed: passed as u32,
+            is_node: nodes.get(passed).is_some_and(|n| n.event == event),
+        }
     }
 
     /// The locks a thread holds just before one of its events.

@@ -16,6 +16,7 @@ use crate::context::ContextId;
 use crate::index::{Group, Index};
 use crate::pattern::{AccessType, Step};
 
+use super::mates::{Dealing, Extent, LARGE, Mates, Part, Visited, Wanted};
 use super::{Contours, Gap, Places, Search, Unit, fits, same_variable, units};
 
 /// Accesses that fit a unit, wherever they differ in time only.
@@ -65,6 +66,8 @@ impl Shape {
 pub(super) struct Bindings {
     all: Vec<Binding>,
     by_slot: FxHashMap<u32, Vec<usize>>,
+    /// Of those that are about two slots.
+    by_pair: FxHashMap<(u32, u32), Vec<usize>>,
     known: FxHashMap<(Vec<u32>, Vec<ContextId>), usize>,
 }
 
@@ -82,15 +85,18 @@ impl Bindings {
         for pair in events.windows(2) {
             contexts.extend(contours.between(pair[0], pair[1]));
         }
-        let slots: FxHashSet<u32> = groups
-            .iter()
-            .map(|g| index.groups[*g as usize].slot)
-            .collect();
+        let slot = |group: &u32| index.groups[*group as usize].slot;
+        let mut slots: Vec<u32> = groups.iter().map(slot).collect();
+        slots.sort_unstable();
+        slots.dedup();
         let number = *self
             .known
             .entry((groups, contexts))
             .or_insert_with_key(|(groups, _)| {
                 let number = self.all.len();
+                if let [a, b] = slots[..] {
+                    self.by_pair.entry((a, b)).or_default().push(number);
+                }
                 for slot in slots {
                     self.by_slot.entry(slot).or_default().push(number);
                 }
@@ -118,6 +124,10 @@ impl Search<'_, '_> {
     pub(super) fn find_tuples(&mut self, pattern: usize) {
         let steps = Rc::<[Step]>::from(self.patterns[pattern].steps());
         let units = units(&steps);
+        let is_coupled = is_coupled(&steps, &units);
+        if is_coupled && self.survey().mates.is_empty() {
+            return;
+        }
         let mut slots: Option<FxHashSet<u32>> = None;
         let mut bindings: Vec<Rc<Bindings>> = Vec::new();
         for (number, unit) in units.iter().enumerate() {
@@ -132,8 +142,8 @@ impl Search<'_, '_> {
             let known = |s: &usize| slots.as_ref().filter(|_| bound(s));
             let of_unit = match unit.steps.len() {
                 1 => Rc::default(),
-                _ if unit.is_anchor => self.anchors(&steps, unit),
-                _ => Rc::new(self.bindings(&steps, unit, &known)),
+                _ if unit.is_anchor || is_coupled => self.lasting(&steps, unit, is_coupled),
+                _ => Rc::new(self.bindings(&steps, unit, false, &known)),
             };
             if unit.steps.len() > 1 && of_unit.all.is_empty() {
                 return;
@@ -154,45 +164,131 @@ impl Search<'_, '_> {
         self.extend(&mut join);
     }
 
-    /// All bindings of a unit in which others act.
-    fn anchors(&mut self, steps: &[Step], unit: &Unit) -> Rc<Bindings> {
-        let shape = Shape::new(steps, unit);
-        if let Some(known) = self.bindings.get(&shape) {
+    /// All bindings of a unit that do not depend on other units.
+    fn lasting(&mut self, steps: &[Step], unit: &Unit, is_coupled: bool) -> Rc<Bindings> {
+        let key = (Shape::new(steps, unit), is_coupled);
+        if let Some(known) = self.bindings.get(&key) {
             return known.clone();
         }
-        let found = Rc::new(self.bindings(steps, unit, &|_| None));
-        self.bindings.insert(shape, found.clone());
+        let found = Rc::new(self.bindings(steps, unit, is_coupled, &|_| None));
+        self.bindings.insert(key, found.clone());
         found
     }
 
-    /// The regions that can have bindings of a unit.
-    fn regions(&mut self, steps: &[Step], unit: &Unit) -> Rc<[usize]> {
-        let acted_upon = |s: &usize| is_acted_upon(steps, unit, *s);
-        if !unit.is_anchor || !unit.steps.iter().any(acted_upon) {
-            return (0..self.index.regions.len()).collect();
+    /// What is known of all regions.
+    fn survey(&mut self) -> Rc<Survey> {
+        if let Some(survey) = &self.survey {
+            return survey.clone();
         }
-        if let Some(known) = &self.open_regions {
-            return known.clone();
-        }
-        let mut open = Vec::new();
+        let survey = Rc::new(self.survey_regions());
+        self.survey = Some(survey.clone());
+        survey
+    }
+
+    fn survey_regions(&mut self) -> Survey {
+        let (mut open, mut repeated) = (Vec::new(), Vec::new());
+        let mut extents = Vec::with_capacity(self.index.regions.len());
+        let mut accesses: Vec<(u32, u8, u32, u32)> = Vec::new();
+        let mut visited: Vec<Visited> = Vec::new();
+        let mut wanted = Wanted::default();
         for number in 0..self.index.regions.len() {
             if self.is_over() {
                 break;
             }
             let region = &self.index.regions[number];
             let contours = region.contours(self.index);
-            let groups: Vec<u32> = region.accesses.iter().map(|(group, _)| *group).collect();
-            let openness = &mut self.openness;
-            if groups
-                .iter()
-                .any(|g| contours.all().any(|c| openness.is_open(self.index, *g, c)))
-            {
+            accesses.clear();
+            accesses.extend(region.accesses.iter().map(|&(group, event)| {
+                let g = &self.index.groups[group as usize];
+                (g.slot, g.mask, group, event)
+            }));
+            let thread = region.thread;
+            accesses.sort_unstable();
+            visited.clear();
+            let mut is_repeated = false;
+            let count = accesses.chunk_by(|a, b| a.0 == b.0).count();
+            // Of a large one it is enough to know whether it is open.
+            let is_large = count > LARGE;
+            for of_slot in accesses.chunk_by(|a, b| a.0 == b.0) {
+                let events = || of_slot.iter().map(|(.., event)| *event);
+                let (first, last) = (events().min().unwrap_or(0), events().max().unwrap_or(0));
+                let mut open: Vec<ContextId> = Vec::new();
+                for alike in of_slot.chunk_by(|a, b| a.1 == b.1) {
+                    let mut opens = |context: &ContextId| {
+                        self.openness.is_open(self.index, alike[0].2, *context)
+                    };
+                    if is_large {
+                        open.extend(contours.all().find(&mut opens));
+                    } else {
+                        open.extend(contours.all().filter(&mut opens));
+                    }
+                    is_repeated = is_repeated
+                        || first < last
+                            && !open.is_empty()
+                            && contours.between(first, last).iter().any(opens);
+                }
+                let groups = of_slot.chunk_by(|a, b| a.2 == b.2);
+                let dealing = groups.map(|alike| manner(&self.index.groups[alike[0].2 as usize]));
+                let dealing = dealing.fold(0, u32::wrapping_add);
+                visited.push(Visited {
+                    slot: of_slot[0].0,
+                    dealing,
+                    first,
+                    last,
+                    open,
+                });
+            }
+            let part = |visited: &Visited| Part {
+                slot: visited.slot,
+                is_open: !visited.open.is_empty(),
+                dealing: visited.dealing,
+            };
+            let slots: Vec<Part> = visited.iter().map(part).collect();
+            if slots.iter().any(|part| part.is_open) {
                 open.push(number);
             }
+            if is_repeated {
+                repeated.push(number);
+            }
+            if self.wants_mates {
+                wanted.add_region(thread, &visited, |from, to| contours.between(from, to));
+            }
+            extents.push(Extent { thread, slots });
         }
-        let open: Rc<[usize]> = open.into();
-        self.open_regions = Some(open.clone());
-        open
+        let mates = match self.is_stopped || !self.wants_mates {
+            true => Mates::default(),
+            false => Mates::new(self.index, &extents, &wanted, &mut || (self.stop)()),
+        };
+        let has_mates = |extent: &Extent| {
+            let has_one = |part: &&Part| !mates.of(part.slot).is_empty();
+            let mated = extent.slots.iter().filter(has_one);
+            mated.take(2).count() == 2
+        };
+        let numbers = extents.iter().enumerate();
+        let mated = numbers.filter(|(_, e)| has_mates(e)).map(|(n, _)| n);
+        Survey {
+            open: open.into(),
+            repeated: repeated.into(),
+            mated: mated.collect(),
+            mates,
+        }
+    }
+
+    /// The regions that can have bindings of a unit.
+    fn regions(&mut self, steps: &[Step], unit: &Unit, is_coupled: bool) -> Rc<[usize]> {
+        let acted_upon = |s: &usize| is_acted_upon(steps, unit, *s);
+        if is_coupled {
+            return self.survey().mated.clone();
+        }
+        if !unit.is_anchor || !unit.steps.iter().any(acted_upon) {
+            return (0..self.index.regions.len()).collect();
+        }
+        let mut variables = unit.steps.iter().map(|s| steps[*s].variable);
+        let first = variables.next();
+        match variables.all(|v| Some(v) == first) {
+            true => self.survey().repeated.clone(),
+            false => self.survey().open.clone(),
+        }
     }
 
     /// All bindings of a unit. `known` has the slots that a step can be about,
@@ -201,21 +297,25 @@ impl Search<'_, '_> {
         &mut self,
         steps: &[Step],
         unit: &Unit,
+        is_coupled: bool,
         known: &dyn Fn(&usize) -> Option<&'k FxHashSet<u32>>,
     ) -> Bindings {
         let mut found = Bindings::default();
-        for &number in self.regions(steps, unit).iter() {
+        let survey = is_coupled.then(|| self.survey());
+        let mates = survey.as_ref().map(|survey| &survey.mates);
+        for &number in self.regions(steps, unit, is_coupled).iter() {
             let region = &self.index.regions[number];
             let thread = region.thread;
-            let mut accesses = region.accesses.clone();
-            let slot = |index: &Index<'_>, group: u32| index.groups[group as usize].slot;
-            accesses.retain(|(group, _)| {
-                let slot = slot(self.index, *group);
-                unit.steps.iter().any(|s| {
-                    known(s).is_none_or(|slots| slots.contains(&slot))
-                        && fits(steps[*s].access, &self.index.groups[*group as usize])
-                })
-            });
+            let fits_some = |(group, _): &&Access| {
+                let group = &self.index.groups[*group as usize];
+                mates.is_none_or(|mates| !mates.of(group.slot).is_empty())
+                    && unit.steps.iter().any(|s| {
+                        known(s).is_none_or(|slots| slots.contains(&group.slot))
+                            && fits(steps[*s].access, group)
+                    })
+            };
+            let mut accesses: Vec<Access> =
+                region.accesses.iter().filter(fits_some).copied().collect();
             if accesses.len() < unit.steps.len() {
                 continue;
             }
@@ -231,9 +331,20 @@ impl Search<'_, '_> {
                             .any(|c| self.openness.is_open(self.index, *group, c))
                 });
             }
+            let mut by_slot: Vec<(u32, usize)> = accesses
+                .iter()
+                .enumerate()
+                .map(|(at, (group, _))| (self.index.groups[*group as usize].slot, at))
+                .collect();
+            by_slot.sort_unstable();
+            let view = View {
+                accesses: &accesses,
+                by_slot: &by_slot,
+                mates,
+            };
             let mut chosen = Vec::with_capacity(unit.steps.len());
             let mut openness = std::mem::take(&mut self.openness);
-            self.choose(steps, unit, &accesses, &mut chosen, &mut |index, chosen| {
+            self.choose(steps, unit, &view, 0, &mut chosen, &mut |index, chosen| {
                 let opens = !unit.is_anchor
                     || leaves_room(index, &mut openness, unit, steps, chosen, &contours);
                 if opens {
@@ -245,11 +356,13 @@ impl Search<'_, '_> {
         found
     }
 
+    /// Chooses an access for the next step of a unit, from `from` on.
     fn choose(
         &mut self,
         steps: &[Step],
         unit: &Unit,
-        accesses: &[Access],
+        view: &View<'_>,
+        from: usize,
         chosen: &mut Vec<Access>,
         found: &mut Found<'_>,
     ) {
@@ -257,10 +370,19 @@ impl Search<'_, '_> {
             found(self.index, chosen);
             return;
         };
-        for (i, &(group, event)) in accesses.iter().enumerate() {
+        let slot = |(group, _): &Access| self.index.groups[*group as usize].slot;
+        let same = |earlier: &usize| steps[*earlier].variable == steps[step].variable;
+        let bound = unit.steps[..chosen.len()].iter().position(same);
+        let candidates = match (bound, view.mates, chosen.first()) {
+            (Some(at), ..) => Candidates::Some(view.at(slot(&chosen[at]), from)),
+            (None, Some(mates), Some(first)) => view.with_mates(mates, slot(first), from),
+            _ => Candidates::All(from..view.accesses.len()),
+        };
+        for i in candidates {
             if self.is_over() {
                 return;
             }
+            let (group, event) = view.accesses[i];
             let later = chosen.last().is_none_or(|(_, last)| event > *last);
             let this = &self.index.groups[group as usize];
             let agrees = |(number, (other, _)): (usize, &Access)| {
@@ -270,7 +392,7 @@ impl Search<'_, '_> {
             };
             if later && fits(steps[step].access, this) && chosen.iter().enumerate().all(agrees) {
                 chosen.push((group, event));
-                self.choose(steps, unit, &accesses[i + 1..], chosen, found);
+                self.choose(steps, unit, view, i + 1, chosen, found);
                 chosen.pop();
             }
         }
@@ -310,10 +432,17 @@ impl Search<'_, '_> {
             return;
         }
         let of_unit = join.bindings[number].clone();
-        let slot = unit.steps.iter().find_map(|s| join.slot_of(self.index, *s));
-        let candidates: Vec<usize> = match slot {
-            Some(slot) => of_unit.by_slot.get(&slot).cloned().unwrap_or_default(),
-            None => (0..of_unit.all.len()).collect(),
+        let slots = unit
+            .steps
+            .iter()
+            .filter_map(|s| join.slot_of(self.index, *s));
+        let mut slots: Vec<u32> = slots.collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let candidates: Vec<usize> = match slots[..] {
+            [] => (0..of_unit.all.len()).collect(),
+            [a, b] => of_unit.by_pair.get(&(a, b)).cloned().unwrap_or_default(),
+            [slot, ..] => of_unit.by_slot.get(&slot).cloned().unwrap_or_default(),
         };
         for candidate in candidates {
             if self.is_over() {
@@ -486,6 +615,101 @@ impl Join<'_> {
     }
 }
 
+/// What a group does, as a number: its place and the sort of its accesses. Numbers that
+/// happen to be the same for two do no harm.
+fn manner(group: &Group) -> Dealing {
+    let sort = u32::from(group.reads) << 1 | u32::from(group.writes);
+    (group.site.0 << 2 | sort)
+        .wrapping_add(1)
+        .wrapping_mul(0x9e37_79b1)
+}
+
+/// What is known of all regions.
+pub(super) struct Survey {
+    /// Those with an access to something that others can access meanwhile.
+    open: Rc<[usize]>,
+    /// Those that access something twice that others can access in between.
+    repeated: Rc<[usize]>,
+    /// Those that have two mates.
+    mated: Rc<[usize]>,
+    mates: Mates,
+}
+
+/// The accesses of a region that a unit may want.
+struct View<'v> {
+    accesses: &'v [Access],
+    /// By slot: which of them.
+    by_slot: &'v [(u32, usize)],
+    /// What goes with what, if only that is wanted.
+    mates: Option<&'v Mates>,
+}
+
+/// Some accesses of a view, in order.
+enum Candidates {
+    All(std::ops::Range<usize>),
+    Some(Vec<usize>),
+}
+
+impl IntoIterator for Candidates {
+    type Item = usize;
+    type IntoIter = std::iter::Chain<std::ops::Range<usize>, std::vec::IntoIter<usize>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        match self {
+            Self::All(range) => range.chain(Vec::new()),
+            Self::Some(some) => (0..0).chain(some),
+        }
+    }
+}
+
+impl View<'_> {
+    /// The accesses of a slot from there on.
+    fn at(&self, slot: u32, from: usize) -> Vec<usize> {
+        let start = self.by_slot.partition_point(|entry| *entry < (slot, from));
+        let of_slot = self.by_slot[start..].iter().take_while(|(s, _)| *s == slot);
+        of_slot.map(|(_, at)| *at).collect()
+    }
+
+    /// The accesses that go with a slot from there on.
+    fn with_mates(&self, mates: &Mates, slot: u32, from: usize) -> Candidates {
+        let others = mates.of(slot);
+        if others.len() < self.accesses.len() - from {
+            // Others may be in the same slot.
+            let slots = others.iter().copied().chain([slot]);
+            let mut all: Vec<usize> = slots.flat_map(|other| self.at(other, from)).collect();
+            all.sort_unstable();
+            return Candidates::Some(all);
+        }
+        let goes = |(other, at): &&(u32, usize)| {
+            *at >= from && (*other == slot || mates.are(*other, slot))
+        };
+        let mut all: Vec<usize> = self
+            .by_slot
+            .iter()
+            .filter(goes)
+            .map(|(_, at)| *at)
+            .collect();
+        all.sort_unstable();
+        Candidates::Some(all)
+    }
+}
+
+/// Whether two threads have the same two variables in a region each: then these are
+/// mates.
+pub(super) fn is_coupled(steps: &[Step], units: &[Unit]) -> bool {
+    let has_both = |unit: &Unit| {
+        let variables = unit.steps.iter().map(|s| steps[*s].variable);
+        variables.collect::<BTreeSet<usize>>() == BTreeSet::from([0, 1])
+    };
+    let acted = |unit: &Unit| {
+        let upon = |s: &usize| is_acted_upon(steps, unit, *s);
+        unit.is_anchor && unit.steps.iter().any(upon)
+    };
+    matches!(units, [a, b] if a.thread != b.thread)
+        && units.iter().all(has_both)
+        && units.iter().any(acted)
+}
+
 /// Whether another thread accesses the variable of a step while the unit lasts.
 fn is_acted_upon(steps: &[Step], unit: &Unit, step: usize) -> bool {
     let span = unit.steps[0]..unit.steps[unit.steps.len() - 1];
@@ -546,7 +770,7 @@ fn leaves_room(
     contours: &Contours,
 ) -> bool {
     for (pair, events) in unit.steps.windows(2).zip(chosen.windows(2)) {
-        let contexts: Vec<ContextId> = contours.between(events[0].1, events[1].1).collect();
+        let contexts = contours.between(events[0].1, events[1].1);
         for between in &steps[pair[0] + 1..pair[1]] {
             if between.thread == unit.thread {
                 continue;

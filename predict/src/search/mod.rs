@@ -20,6 +20,7 @@
 //! locks what it should there are none.
 
 mod anchors;
+mod mates;
 mod races;
 
 use std::rc::Rc;
@@ -31,7 +32,7 @@ use crate::context::ContextId;
 use crate::index::{Group, Index, Region};
 use crate::pattern::{AccessType, Kind, Pattern, Step};
 
-use anchors::{Bindings, Openness, Shape};
+use anchors::{Bindings, Openness, Shape, Survey, is_coupled};
 
 /// Tries for one set of places. With groups that differ in time only, the first
 /// one nearly always settles it.
@@ -66,10 +67,11 @@ pub(crate) struct Search<'s, 't> {
     /// Places that are settled, or were tried that often.
     tries: FxHashMap<Places, u32>,
     openness: Openness,
-    /// Regions with an access to something that others can access meanwhile.
-    open_regions: Option<Rc<[usize]>>,
-    /// What was found for units that are alike.
-    bindings: FxHashMap<Shape, Rc<Bindings>>,
+    survey: Option<Rc<Survey>>,
+    /// Whether some pattern is about mates.
+    wants_mates: bool,
+    /// What was found for units that are alike, among mates or not.
+    bindings: FxHashMap<(Shape, bool), Rc<Bindings>>,
     /// Places of accesses that nothing orders: synchronisation alone does not
     /// say what they see.
     racing: FxHashSet<SiteId>,
@@ -106,7 +108,10 @@ impl<'s, 't> Search<'s, 't> {
             window,
             tries: FxHashMap::default(),
             openness: Openness::default(),
-            open_regions: None,
+            survey: None,
+            wants_mates: patterns
+                .iter()
+                .any(|pattern| is_coupled(pattern.steps(), &units(pattern.steps()))),
             bindings: FxHashMap::default(),
             racing: FxHashSet::default(),
             stop,
@@ -283,8 +288,8 @@ impl Index<'_> {
 /// The contexts of a region's gaps, and where they are.
 struct Contours {
     gaps: Vec<Gap>,
-    /// By context: the events behind which it begins.
-    starts: Vec<(ContextId, Vec<u32>)>,
+    /// The contexts and the events behind which they begin, sorted.
+    starts: Vec<(ContextId, u32)>,
 }
 
 impl Region {
@@ -297,35 +302,42 @@ impl Region {
 }
 
 impl Contours {
+    /// So few gaps are gone through one by one.
+    const FEW: usize = 8;
+
     fn new(index: &Index<'_>, thread: ThreadId, from: u32, to: u32) -> Self {
         let gaps: Vec<Gap> = index.gaps(thread, from, to).collect();
-        let mut starts: FxHashMap<ContextId, Vec<u32>> = FxHashMap::default();
-        for gap in &gaps {
-            starts.entry(gap.context).or_default().push(gap.event);
-        }
-        let mut starts: Vec<_> = starts.into_iter().collect();
-        starts.sort_unstable_by_key(|(context, _)| *context);
+        let mut starts: Vec<_> = gaps.iter().map(|gap| (gap.context, gap.event)).collect();
+        starts.sort_unstable();
         Self { gaps, starts }
     }
 
+    fn by_context(&self) -> impl Iterator<Item = &[(ContextId, u32)]> {
+        self.starts.chunk_by(|a, b| a.0 == b.0)
+    }
+
     fn all(&self) -> impl Iterator<Item = ContextId> + '_ {
-        self.starts.iter().map(|(context, _)| *context)
+        self.by_context().map(|starts| starts[0].0)
     }
 
     /// Those between two events of the region, sorted.
-    fn between(&self, from: u32, to: u32) -> impl Iterator<Item = ContextId> + '_ {
+    fn between(&self, from: u32, to: u32) -> Vec<ContextId> {
         let at = self.gaps.partition_point(|gap| gap.event <= from);
-        let here = at.checked_sub(1).map(|at| self.gaps[at].context);
-        let begins = move |events: &[u32]| {
-            let first = events.partition_point(|event| *event <= from);
-            events.get(first).is_some_and(|event| *event < to)
+        let at = at.saturating_sub(1);
+        let end = at + self.gaps[at..].partition_point(|gap| gap.event < to);
+        let within = &self.gaps[at..end];
+        if within.len() <= Self::FEW {
+            let mut contexts: Vec<ContextId> = within.iter().map(|gap| gap.context).collect();
+            contexts.sort_unstable();
+            contexts.dedup();
+            return contexts;
+        }
+        let here = within[0].context;
+        let begins = |starts: &&[(ContextId, u32)]| {
+            let first = starts.partition_point(|(_, event)| *event <= from);
+            starts[0].0 == here || starts.get(first).is_some_and(|(_, event)| *event < to)
         };
-        let within = move |(context, events): &&(ContextId, Vec<u32>)| {
-            Some(*context) == here || begins(events)
-        };
-        self.starts
-            .iter()
-            .filter(within)
-            .map(|(context, _)| *context)
+        let contexts = self.by_context().filter(begins);
+        contexts.map(|starts| starts[0].0).collect()
     }
 }
