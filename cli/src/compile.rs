@@ -24,7 +24,8 @@ pub(crate) fn program(sources: &[PathBuf]) -> Result<PathBuf, Error> {
     };
     let mut link = racehound(driver)?;
     link.args(objects?).arg("-o").arg(&program);
-    link.args(["-pthread", "-lm"]);
+    link.args(flags("LDFLAGS"));
+    link.args(["-pthread", "-lm"]).args(flags("LDLIBS"));
     done(&mut link, &sources[0])?;
     Ok(Path::new(".").join(program))
 }
@@ -46,11 +47,47 @@ fn object(number: usize, source: &Path, directory: &Path) -> Result<PathBuf, Err
     }
     let driver = if is_cpp(source) { "c++" } else { "cc" };
     let object = directory.join(format!("{number}.o"));
-    let mut compile = racehound(driver)?;
-    compile.args(["-g", "-O1", "-pthread", "-c"]).arg(source);
-    compile.arg("-o").arg(&object);
-    done(&mut compile, source)?;
+    let compile = |standard: Option<&str>| -> Result<Command, Error> {
+        let mut compile = racehound(driver)?;
+        compile.args(["-g", "-O1", "-pthread"]).args(standard);
+        compile.args(flags(if is_cpp(source) { "CXXFLAGS" } else { "CFLAGS" }));
+        compile.arg("-c").arg(source).arg("-o").arg(&object);
+        Ok(compile)
+    };
+    let standards: &[Option<&str>] = match is_cpp(source) {
+        true => &[None, Some(NEWER)],
+        false => &[],
+    };
+    for &standard in standards {
+        if succeeds(&mut compile(standard)?) {
+            return Ok(object);
+        }
+    }
+    // What is wrong, it says of the source as it is.
+    done(&mut compile(None)?, source)?;
     Ok(object)
+}
+
+/// The standard for sources that the compiler cannot make anything of otherwise, for it
+/// takes them to be older than they are.
+const NEWER: &str = "-std=gnu++20";
+
+/// Whether a command succeeds; only then what it says, such as warnings, is passed on.
+fn succeeds(command: &mut Command) -> bool {
+    let Ok(output) = command.output() else {
+        return false;
+    };
+    let succeeds = output.status.success();
+    if succeeds {
+        anstream::eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    succeeds
+}
+
+/// The flags that a variable of the environment has for compilers.
+fn flags(variable: &str) -> Vec<String> {
+    let flags = env::var(variable).unwrap_or_default();
+    flags.split_whitespace().map(str::to_owned).collect()
 }
 
 const C: [&str; 1] = ["c"];

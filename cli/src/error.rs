@@ -81,6 +81,7 @@ impl From<execution::Error> for Error {
             execution::Error::Unspeakable(error) => error.into(),
             execution::Error::System { .. }
             | execution::Error::Surroundings(_)
+            | execution::Error::Refused { .. }
             | execution::Error::Stopped => Self::NotStarted(error.to_string()),
         }
     }

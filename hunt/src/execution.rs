@@ -100,6 +100,17 @@ pub enum Error {
     /// What must be done before cannot be done.
     #[error("{0}")]
     Surroundings(String),
+    /// The runtime in the program does not do what it is asked to.
+    #[error(
+        "{}: {why}; if another version of Racehound has built it, build it again",
+        program.display()
+    )]
+    Refused {
+        /// The program.
+        program: PathBuf,
+        /// What the runtime says.
+        why: String,
+    },
     /// There is no more time, or somebody has stopped us.
     #[error("stopped")]
     Stopped,
@@ -172,6 +183,12 @@ impl Program {
             Note::Scheduled { scheduled } if scheduled.process == id => Some(scheduled),
             _ => None,
         });
+        if scheduled.is_none()
+            && let Some(why) = refusal(ending, &remains.complaints.excerpt())
+        {
+            let program = self.path.clone();
+            return Err(Error::Refused { program, why });
+        }
         Ok(Execution {
             ending,
             scheduled: scheduled.cloned(),
@@ -181,6 +198,14 @@ impl Program {
             elapsed,
         })
     }
+}
+
+/// What the runtime says before it ends a program that cannot be executed so.
+fn refusal(ending: Ending, complaints: &str) -> Option<String> {
+    const REFUSED: Ending = Ending::Code(3);
+    let last = complaints.lines().last()?;
+    let why = last.strip_prefix("racehound: ")?;
+    (ending == REFUSED).then(|| why.to_owned())
 }
 
 /// Waits for the program's end. What it has started, and is still there, ends with it.
@@ -245,6 +270,31 @@ mod tests {
         assert_eq!(execution.ending, Ending::Code(3));
         assert_eq!(execution.output.excerpt(), "out\n");
         assert_eq!(execution.complaints.excerpt(), "err\n");
+    }
+
+    #[test]
+    fn a_runtime_that_refuses_is_no_program_that_fails() {
+        let program = |script: &str| Program {
+            path: "/bin/sh".into(),
+            words: ["sh", "-c", script].map(Into::into).to_vec(),
+            ..Program::default()
+        };
+        let assignment = Assignment {
+            detector: "none".to_owned(),
+            schedule: Plan::Random { seed: 1 },
+            record: None,
+            schedule_out: None,
+            limit: LONG,
+        };
+        let refused = program("echo 'racehound: no strategy is called x' >&2; exit 3");
+        let error = refused.clone().execute(&assignment).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with("/bin/sh: no strategy is called x; if"),
+            "{text}"
+        );
+        let fails = program("echo 'it fails' >&2; exit 3").execute(&assignment);
+        assert_eq!(fails.unwrap().ending, Ending::Code(3));
     }
 
     #[test]

@@ -85,6 +85,9 @@ pub fn what(finding: &Finding) -> String {
 
 /// What a thread does there: `thread 0.1 writes, holding accounts`.
 pub fn deed(access: &Access) -> String {
+    if is_free(access) {
+        return printable(&format!("thread {} frees the block", access.thread));
+    }
     let locks = match &access.locks[..] {
         [] => "holding no lock".to_owned(),
         locks => format!("holding {}", locks.join(", ")),
@@ -98,6 +101,17 @@ pub fn deed(access: &Access) -> String {
     };
     let atomic = if access.atomic { ", atomically" } else { "" };
     printable(&format!("thread {} {verb}{atomic}, {locks}", access.thread))
+}
+
+/// Whether the block is given back by that. Which locks were held then is not known, and
+/// would not excuse it.
+fn is_free(access: &Access) -> bool {
+    let Some(Frame { function, .. }) = access.stack.first() else {
+        return false;
+    };
+    let is_write = access.op == "write" && !access.atomic;
+    is_write
+        && (["free", "realloc"].contains(&&**function) || function.starts_with("operator delete"))
 }
 
 /// What a thread does in a step: `locks accounts`.
@@ -148,6 +162,7 @@ fn access_line(out: &mut String, access: &Access) {
     };
     let is_access = ["read", "write"].contains(&access.op.as_str());
     let locks = match (is_access, &access.locks[..]) {
+        (true, []) if is_free(access) => ", which frees it".to_owned(),
         (true, []) => ", protected by no lock".to_owned(),
         (true, locks) => format!(", protected by {}", locks.join(", ")),
         (false, []) => String::new(),

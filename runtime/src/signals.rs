@@ -69,6 +69,12 @@ fn action(signal: c_int) -> Option<&'static Action> {
         .and_then(|signal| ACTIONS.get(signal))
 }
 
+/// Whether the program has a handler for any signal.
+pub(crate) fn are_handled() -> bool {
+    let mut handlers = ACTIONS.iter().map(|a| a.handler.load(Ordering::Acquire));
+    handlers.any(is_function)
+}
+
 /// Whether a handler is a function.
 fn is_function(handler: usize) -> bool {
     handler != libc::SIG_DFL && handler != libc::SIG_IGN

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`Random`] | every enabled thread is as likely as any other |
 //! | [`Restless`] | the same, and who sleeps may wake at any time |
+//! | [`Overtake`] | others, while somebody is held who comes back to what they change |
 //! | [`Sequential`] | the current thread, as long as it can |
 //! | [`Pct`] | the thread of the highest priority, which changes now and then |
 //! | [`RaceFuzzer`] | anybody at random, but two suspects wait for each other |
@@ -56,6 +57,7 @@ mod drfinder;
 mod fingerprint;
 mod follow;
 mod naming;
+mod overtake;
 mod parallel;
 mod pct;
 mod plan;
@@ -75,6 +77,7 @@ pub use drfinder::{Decision, DrFinder, Statistics};
 pub use fingerprint::Fingerprint;
 pub use follow::{Fate, Follow, is_landmark};
 pub use naming::Naming;
+pub use overtake::Overtake;
 pub use parallel::Parallel;
 pub use pct::Pct;
 pub use plan::{Collecting, Places, Plan, PlanError};

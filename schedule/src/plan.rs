@@ -20,6 +20,8 @@
 //! | `free` | none: the operating system decides |
 //! | `sequential` | none |
 //! | `random` | `seed=0` |
+//! | `restless` | `seed=0` |
+//! | `overtake` | `seed=0` |
 //! | `pct` | `seed=0`, `depth=3`, `length=STEPS`: any, if not given |
 //! | `contest` | `seed=0`, `percent=10`, `longest=1000` microseconds |
 //! | `racefuzzer` | `seed=0`, `pair=PLACE,PLACE` once or more, `first=random`, `1` or `2`, `patience=100000` |
@@ -39,7 +41,8 @@ use std::str::FromStr;
 use racehound_trace::SiteId;
 
 use crate::{
-    Collector, ConTest, Pair, Pct, RaceFuzzer, Random, Resolution, Restless, Sequential, Strategy,
+    Collector, ConTest, Overtake, Pair, Pct, RaceFuzzer, Random, Resolution, Restless, Sequential,
+    Strategy,
 };
 
 /// How an execution is to be scheduled.
@@ -56,6 +59,11 @@ pub enum Plan {
     },
     /// [`Restless`].
     Restless {
+        /// Its seed.
+        seed: u64,
+    },
+    /// [`Overtake`].
+    Overtake {
         /// Its seed.
         seed: u64,
     },
@@ -161,11 +169,12 @@ pub enum PlanError {
     NoFile(&'static str),
 }
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "free",
     "sequential",
     "random",
     "restless",
+    "overtake",
     "pct",
     "contest",
     "racefuzzer",
@@ -190,6 +199,7 @@ impl Plan {
             Self::Sequential => "sequential",
             Self::Random { .. } => "random",
             Self::Restless { .. } => "restless",
+            Self::Overtake { .. } => "overtake",
             Self::Pct { .. } => "pct",
             Self::ConTest(_) => "contest",
             Self::RaceFuzzer { .. } => "racefuzzer",
@@ -216,6 +226,7 @@ impl Plan {
             Self::Sequential => Box::new(Sequential::new()),
             Self::Random { seed } => Box::new(Random::new(*seed)),
             Self::Restless { seed } => Box::new(Restless::new(*seed)),
+            Self::Overtake { seed } => Box::new(Overtake::new(*seed)),
             Self::Pct {
                 seed,
                 depth,
@@ -248,7 +259,9 @@ impl fmt::Display for Plan {
         f.write_str(self.name())?;
         match self {
             Self::Free | Self::Sequential => Ok(()),
-            Self::Random { seed } | Self::Restless { seed } => write!(f, ":seed={seed}"),
+            Self::Random { seed } | Self::Restless { seed } | Self::Overtake { seed } => {
+                write!(f, ":seed={seed}")
+            }
             Self::Pct {
                 seed,
                 depth,
@@ -327,6 +340,9 @@ impl FromStr for Plan {
                 seed: settings.number("seed", 0..=u64::MAX, 0)?,
             },
             "restless" => Self::Restless {
+                seed: settings.number("seed", 0..=u64::MAX, 0)?,
+            },
+            "overtake" => Self::Overtake {
                 seed: settings.number("seed", 0..=u64::MAX, 0)?,
             },
             "pct" => Self::Pct {
@@ -590,7 +606,8 @@ mod tests {
         for (text, message) in [
             (
                 "randm:seed=1",
-                "no strategy is called \"randm\"; there are free, sequential, random, restless, pct, \
+                "no strategy is called \"randm\"; there are free, sequential, random, restless, \
+                 overtake, pct, \
                  contest, racefuzzer, drfinder, collect, replay, follow",
             ),
             ("free:seed=1", "free has no setting `seed`; it has none"),
@@ -688,6 +705,7 @@ mod tests {
             Just(Plan::Sequential),
             any::<u64>().prop_map(|seed| Plan::Random { seed }),
             any::<u64>().prop_map(|seed| Plan::Restless { seed }),
+            any::<u64>().prop_map(|seed| Plan::Overtake { seed }),
             (any::<u64>(), 1..u32::MAX, proptest::option::of(1..u64::MAX)).prop_map(
                 |(seed, depth, length)| {
                     Plan::Pct {

@@ -64,7 +64,8 @@ pub enum Error {
 }
 
 /// How the schema came to be: what leads from each version to the next.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE hunts (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         program TEXT NOT NULL,      -- its words, as JSON
@@ -86,7 +87,11 @@ const MIGRATIONS: [&str; 1] = ["
         UNIQUE (program, identity)
     );
     CREATE INDEX hunts_by_program ON hunts (program, id);
-"];
+",
+    "
+    ALTER TABLE findings ADD COLUMN since INTEGER NOT NULL DEFAULT 0;  -- the first hunt that had it
+",
+];
 
 const VERSION: i64 = MIGRATIONS.len() as i64;
 
@@ -207,7 +212,9 @@ impl Store {
         })
     }
 
-    /// What a hunt knows by now. The findings get the numbers that they keep.
+    /// What a hunt knows by now. Findings of earlier hunts keep their numbers. New ones get
+    /// numbers to begin with, and when the hunt is over those that they keep: in the order
+    /// of the report.
     pub fn note(&mut self, hunt: &Hunt, report: &mut Report, is_over: bool) -> Result<(), Error> {
         let bare = json(&bare(report));
         let findings = &mut report.findings;
@@ -230,10 +237,12 @@ impl Store {
             for finding in findings.iter_mut() {
                 note_finding(change, hunt, finding, is_over)?;
             }
-            match is_over {
-                true => forget(change, &hunt.program),
-                false => Ok(()),
+            if is_over {
+                forget_but(change, hunt, findings)?;
+                number_anew(change, hunt, findings)?;
+                forget(change, &hunt.program)?;
             }
+            Ok(())
         })
     }
 
@@ -411,16 +420,13 @@ fn note_finding(
             |row| row.get(0),
         )?,
     };
-    finding.id = format!("R{number}");
-    if finding.schedule.is_some() {
-        finding.replay = Some(format!("racehound replay {}", finding.id));
-    }
+    call(finding, number);
     if was_more && !is_over {
         return Ok(());
     }
     change.execute(
-        "INSERT INTO findings (program, identity, number, hunt, kind, status, harm, finding)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+        "INSERT INTO findings (program, identity, number, hunt, kind, status, harm, finding, since)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?4)
             ON CONFLICT (program, identity) DO UPDATE SET
                 hunt = ?4, status = ?6, harm = ?7, finding = ?8",
         params![
@@ -434,6 +440,57 @@ fn note_finding(
             json(finding),
         ],
     )?;
+    Ok(())
+}
+
+/// Gives a finding its number.
+fn call(finding: &mut Finding, number: i64) {
+    finding.id = format!("R{number}");
+    if finding.schedule.is_some() {
+        finding.replay = Some(format!("racehound replay {}", finding.id));
+    }
+}
+
+/// Forgets what a hunt has told on its way and not in the end, for something else says it
+/// better.
+fn forget_but(change: &Transaction<'_>, hunt: &Hunt, findings: &[Finding]) -> rusqlite::Result<()> {
+    let told: Vec<String> = findings.iter().map(|f| json(&f.identity())).collect();
+    change.execute(
+        "DELETE FROM findings WHERE hunt = ?1
+            AND identity NOT IN (SELECT value FROM json_each(?2))",
+        params![hunt.id, json(&told)],
+    )?;
+    Ok(())
+}
+
+/// Numbers what no earlier hunt has found, in the order given, after what one has.
+fn number_anew(
+    change: &Transaction<'_>,
+    hunt: &Hunt,
+    findings: &mut [Finding],
+) -> rusqlite::Result<()> {
+    let mut number: i64 = change.query_row(
+        "SELECT coalesce(max(number), 0) FROM findings WHERE program = ?1 AND since <> ?2",
+        params![hunt.program, hunt.id],
+        |row| row.get(0),
+    )?;
+    for finding in findings {
+        let identity = json(&finding.identity());
+        let is_new: bool = change.query_row(
+            "SELECT since = ?3 FROM findings WHERE program = ?1 AND identity = ?2",
+            params![hunt.program, identity, hunt.id],
+            |row| row.get(0),
+        )?;
+        if is_new {
+            number += 1;
+            call(finding, number);
+            change.execute(
+                "UPDATE findings SET number = ?3, finding = ?4
+                    WHERE program = ?1 AND identity = ?2",
+                params![hunt.program, identity, number, json(finding)],
+            )?;
+        }
+    }
     Ok(())
 }
 
@@ -539,6 +596,32 @@ mod tests {
         );
         assert_eq!(ids(&store.last().unwrap().unwrap().findings), ["R2", "R3"]);
         assert!(store.finding("R9").unwrap().is_none());
+    }
+
+    #[test]
+    fn what_a_hunt_tells_in_the_end_is_numbered_from_one() {
+        let project = tempfile::tempdir().unwrap();
+        let mut store = Store::open(project.path()).unwrap();
+        let (a, b, c) = (["1", "2"], ["1", "3"], ["1", "4"]);
+        let suspected = |sites| race(sites, Status::Predicted);
+        let mut told = report(vec![suspected(a), suspected(b)]);
+        let hunt = store.begin(&told).unwrap();
+        store.note(&hunt, &mut told, false).unwrap();
+        assert_eq!(ids(&told.findings), ["R1", "R2"]);
+        told.findings = vec![race(c, Status::Confirmed), suspected(b)];
+        store.note(&hunt, &mut told, false).unwrap();
+        assert_eq!(ids(&told.findings), ["R3", "R2"]);
+        store.note(&hunt, &mut told, true).unwrap();
+        assert_eq!(ids(&told.findings), ["R1", "R2"]);
+        assert_eq!(
+            told.findings[0].replay.as_deref(),
+            Some("racehound replay R1")
+        );
+        let known = store.last().unwrap().unwrap();
+        assert_eq!(known.findings, told.findings);
+        // Another hunt, which finds something else to be worse.
+        let again = hunted(&mut store, vec![suspected(a), race(c, Status::Confirmed)]);
+        assert_eq!(ids(&again.findings), ["R3", "R1"]);
     }
 
     #[test]

@@ -7,14 +7,14 @@ use racehound_detect::Which;
 use racehound_detect::offline::{Options, Outcome, analyze};
 use racehound_detect::order::Volatiles;
 use racehound_report::finding::Report;
-use racehound_report::source;
 use racehound_report::table::{Table, thousands};
 
 use crate::args::{Analyze, Selection, Volatile};
 use crate::error::Error;
 use crate::input::{self, Input};
+use crate::known::{self, Known};
 use crate::progress::Progress;
-use crate::{CLEAN, FINDINGS, findings, formats, known, verdict};
+use crate::{CLEAN, FINDINGS, findings, formats, verdict};
 
 pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
     args.output.check()?;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
         findings: findings::from_warnings(&outcomes, source.space(), source.tables()),
         ..Report::default()
     };
-    source::embed(&mut report);
+    Known::with(&here, None, None)?.settle(&mut report);
     let failing = verdict::failing(&report, args.fail_on);
     let code = match failing {
         0 => CLEAN,

@@ -9,7 +9,7 @@ use racehound_predict::pattern::{Pattern, builtin, parse_all};
 use racehound_predict::{Atomics, Forecast, Options, predict};
 use racehound_report::finding::{Report, Status};
 use racehound_report::table::{Table, counted, thousands};
-use racehound_report::{source, text};
+use racehound_report::text;
 use racehound_schedule::{Move, Naming, Schedule};
 use racehound_trace::{SiteId, Source, Trace};
 
@@ -17,9 +17,10 @@ use crate::args::{Predict, PredictAtomics};
 use crate::confirm::{self, Tally};
 use crate::error::Error;
 use crate::input::{self, Input};
+use crate::known::{self, Known};
 use crate::predictions::{self, Predicted};
 use crate::progress::Progress;
-use crate::{CLEAN, FINDINGS, atomic_functions, formats, known, verdict};
+use crate::{CLEAN, FINDINGS, atomic_functions, formats, verdict};
 
 pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
     args.output.check()?;
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
         findings: predicted.into_iter().map(|p| p.finding).collect(),
         ..Report::default()
     };
-    source::embed(&mut report);
+    Known::with(&here, None, None)?.settle(&mut report);
     let failing = verdict::failing(&report, args.fail_on);
     let code = match failing {
         0 => CLEAN,

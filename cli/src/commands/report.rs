@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use racehound_hunt::findings;
 use racehound_report::finding::Report;
 use racehound_report::story;
 use racehound_store::Store;
@@ -20,6 +21,7 @@ pub(crate) fn run(args: &ShowReport) -> Result<u8, Error> {
         Some(file) => pairs::report(file)?,
         None => last(&here)?,
     };
+    findings::sort(&mut report.findings);
     let known = Known::with(&here, args.baseline.as_deref(), None)?;
     let gone = known.settle(&mut report);
     let failing = verdict::failing(&report, args.fail_on);

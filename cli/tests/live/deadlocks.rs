@@ -78,6 +78,29 @@ fn philosophers_starve_however_many_they_are() {
 }
 
 #[test]
+fn who_is_about_to_wait_is_overtaken() {
+    let source = "deadlocks/stop_unnoticed.c";
+    let shop = built(source);
+    let output = find(&shop, "overtake", &[]);
+    is_told_and_replayed(source, &shop, &output, &[]);
+    let text = stderr(&output);
+    assert!(text.contains("waits for a condition"), "{text}");
+}
+
+#[test]
+fn who_waits_in_the_kernel_for_other_threads_waits_for_ever_like_any_other() {
+    let source = "deadlocks/events_coalesce.c";
+    let shop = built(source);
+    let output = find(&shop, "restless", &[]);
+    is_told_and_replayed(source, &shop, &output, &[]);
+    let text = stderr(&output);
+    assert!(
+        text.contains("waits for something to read that nobody writes"),
+        "{text}"
+    );
+}
+
+#[test]
 fn other_deadlocks_are_found_and_replayed() {
     for (source, what) in [
         ("deadlocks/ab_ba.c", "waits for a lock that T"),

@@ -97,6 +97,50 @@ fn a_bug_is_found_proven_kept_and_replayed() {
 }
 
 #[test]
+fn what_needs_many_steps_of_others_in_between_is_found() {
+    let shop = Workshop::new();
+    let source = format!(
+        "{}/../programs/bugs/aba_stack.c",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    for seed in ["1", "2", "3"] {
+        let output = hunted(&shop, &["--fresh", "--seed", seed, &source]);
+        assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+        let worst = &findings(&shop)[0];
+        assert_eq!(worst["harm"]["kind"], "assertion", "{worst}");
+        // The first that a person reads is the first by name.
+        assert_eq!(worst["id"], "R1", "{worst}");
+        let again = shop.racehound(&["replay", "R1", "--times", "3"]);
+        assert_eq!(stdout(&again), "R1 happened in 3 of 3 replays\n");
+    }
+}
+
+#[test]
+fn sources_may_be_of_the_newest_standard_and_flags_are_passed_on() {
+    let shop = Workshop::new();
+    let source = "
+#include <barrier>
+#include <thread>
+int main() {
+    std::barrier both(2);
+    int sum = 0;
+    std::jthread other([&] { sum += ADDED; both.arrive_and_wait(); });
+    both.arrive_and_wait();
+    return sum - 2;
+}
+";
+    shop.write("program.cpp", source);
+    let hunt = ["hunt", "--budget", "10s", "--runs", "10", "program.cpp"];
+    let mut command = shop.command(RACEHOUND);
+    let output = command.args(hunt).env("CXXFLAGS", "-DADDED=2").output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let output = shop.racehound(&hunt);
+    assert_eq!(output.status.code(), Some(NOT_STARTED), "{output:?}");
+    assert!(stderr(&output).contains("ADDED"), "{output:?}");
+}
+
+#[test]
 fn a_suspect_becomes_a_fact_with_its_harm() {
     let shop = Workshop::new();
     shop.write(

@@ -15,8 +15,8 @@
 //!    A guess of what was meant to be atomic is followed like a prediction. It is
 //!    confirmed if the program fails of it; if the program only prints something else,
 //!    it stays a prediction, for nobody but its author knows whether that is wrong.
-//! 3. *Explore*: DrFinder, PCT and random schedules with FastTrack watching, and
-//!    Hybrid in between. What is new goes to 2; the hunt ends when nothing is.
+//! 3. *Explore*: DrFinder, PCT, Overtake and random schedules with FastTrack watching,
+//!    and Hybrid in between. What is new goes to 2; the hunt ends when nothing is.
 
 mod perform;
 
@@ -142,6 +142,8 @@ pub struct Course {
     has_begun: bool,
     has_observed: bool,
     explored: u64,
+    /// The most steps that an execution under control has taken.
+    steps: u64,
     idle: u32,
     runs: u64,
     costs: Vec<Cost>,
@@ -169,6 +171,7 @@ impl Course {
             has_begun: false,
             has_observed: false,
             explored,
+            steps: 0,
             idle: 0,
             runs: 0,
             costs: Vec::new(),
@@ -222,7 +225,7 @@ impl Course {
 
     fn assignment(&self, detector: &str, schedule: Plan) -> Assignment {
         let limit = match schedule {
-            Plan::Free => self.settings.limit,
+            Plan::Free if !self.usual.knows(Ending::Code(0)) => self.settings.limit,
             _ if !self.usual.is_known() => self.settings.limit,
             _ => self.usual.limit(None, self.settings.limit),
         };
@@ -292,16 +295,17 @@ impl Course {
             };
             let pct = Plan::Pct {
                 seed,
-                depth: 3,
-                length: None,
+                depth: 2 + (number / EXPLORING_WAYS % 3) as u32,
+                length: Some(self.steps).filter(|steps| *steps > 0),
             };
-            let (detector, plan) = match number % 6 {
+            let (detector, plan) = match number % EXPLORING_WAYS {
                 0 => ("fasttrack", drfinder),
                 1 => ("fasttrack", Plan::Random { seed }),
                 2 => ("fasttrack", pct),
                 3 => ("fasttrack", Plan::Restless { seed }),
                 4 => ("hybrid", Plan::Random { seed }),
-                _ => ("hybrid", Plan::Restless { seed }),
+                5 => ("hybrid", Plan::Restless { seed }),
+                _ => ("fasttrack", Plan::Overtake { seed }),
             };
             // What DrFinder does depends on what it has learned by then.
             let schedule_out = match plan {
@@ -578,6 +582,8 @@ impl Course {
             }
             _ => {
                 self.usual.add_controlled(&execution);
+                let steps = execution.scheduled.as_ref().map_or(0, |s| s.steps);
+                self.steps = self.steps.max(steps);
                 self.usual.judge_even_if_flaky(&execution)
             }
         };
@@ -881,11 +887,15 @@ fn forget_attempts(finding: &mut Finding) {
     finding.found_by.retain(|by| by != "racefuzzer");
 }
 
+/// In how many ways executions explore, one after the other.
+const EXPLORING_WAYS: u64 = 8;
+
 /// What fails in some executions of a schedule only is not worth more.
 const FAILURE_CHANCES: u32 = 3;
 
 /// Whether a deadlock is told of already: one that could be, among those that were made
-/// to happen; one that happened, where fewer threads come to the same.
+/// to happen; one that happened, where fewer threads come to the same, or the same locks
+/// are waited for.
 fn is_another_way(finding: &Finding, findings: &[Finding]) -> bool {
     if finding.kind != Kind::Deadlock {
         return false;
@@ -894,16 +904,40 @@ fn is_another_way(finding: &Finding, findings: &[Finding]) -> bool {
         finding.accesses.iter().map(|a| a.site.clone()).collect()
     };
     let mine = sites(finding);
+    let of_the_same = |other: &Finding| {
+        let name = &finding.location.name;
+        let is_of_objects = !name.is_empty() && !name.starts_with("thread ");
+        is_of_objects && objects(other) == objects(finding)
+    };
     let mut happened = findings
         .iter()
         .filter(|other| other.kind == Kind::Deadlock && other.status == Status::Confirmed);
     happened.any(|other| {
         let theirs = sites(other);
         match finding.harm {
-            None => mine.is_subset(&theirs),
-            Some(_) => theirs.is_subset(&mine) && theirs.len() < mine.len() && !theirs.is_empty(),
+            None => mine.is_subset(&theirs) || of_the_same(other),
+            Some(_) if theirs == mine => false,
+            Some(_) => {
+                let is_smaller = theirs.is_subset(&mine) && !theirs.is_empty();
+                is_smaller || of_the_same(other) && is_told_before(other, finding)
+            }
         }
     })
+}
+
+/// What a deadlock is about: locks, conditions.
+fn objects(deadlock: &Finding) -> BTreeSet<&str> {
+    deadlock.location.name.split(", ").collect()
+}
+
+/// Of two deadlocks of the same objects the one with fewer threads is told, or the first.
+fn is_told_before(one: &Finding, other: &Finding) -> bool {
+    let rank = |finding: &Finding| {
+        let sites: Vec<String> = finding.accesses.iter().map(|a| a.site.clone()).collect();
+        let is_confirmed = finding.status == Status::Confirmed;
+        (!is_confirmed, sites.len(), finding.first_run, sites)
+    };
+    rank(one) < rank(other)
 }
 
 /// What does the same again: a seed, or else the schedule itself.

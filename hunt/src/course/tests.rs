@@ -464,7 +464,7 @@ fn where_there_is_one_thread_nothing_is_explored() {
 
 #[test]
 fn a_deadlock_of_more_threads_is_the_same_as_one_of_fewer() {
-    let stuck = |lines: &[u32]| {
+    let stuck = |lines: &[u32], name: &str| {
         let access = |line: &u32| Access {
             site: format!("a.c:{line}"),
             ..Access::default()
@@ -473,14 +473,30 @@ fn a_deadlock_of_more_threads_is_the_same_as_one_of_fewer() {
             kind: Kind::Deadlock,
             status: Status::Confirmed,
             accesses: lines.iter().map(access).collect(),
+            location: Location {
+                name: name.to_owned(),
+                ..Location::default()
+            },
             harm: Some(Harm::default()),
             ..Finding::default()
         }
     };
-    let mut course = Course::new(settings(), Vec::new(), 0);
-    for lines in [&[1, 2, 3][..], &[1, 2], &[4, 5]] {
-        course.add(stuck(lines));
-    }
-    let told: Vec<usize> = course.findings().iter().map(|f| f.accesses.len()).collect();
-    assert_eq!(told, [2, 2]);
+    let told = |deadlocks: &[(&[u32], &str)]| -> Vec<String> {
+        let mut course = Course::new(settings(), Vec::new(), 0);
+        for (lines, name) in deadlocks {
+            course.add(stuck(lines, name));
+        }
+        let all = course.findings();
+        all.iter().map(|f| f.accesses[0].site.clone()).collect()
+    };
+    let threads = "thread 0.1, 0.2";
+    let of_threads: [(&[u32], &str); 3] = [
+        (&[1, 2, 3], threads),
+        (&[1, 2], threads),
+        (&[4, 5], threads),
+    ];
+    assert_eq!(told(&of_threads), ["a.c:1", "a.c:4"]);
+    let of_locks: [(&[u32], &str); 3] =
+        [(&[9, 2, 3], "a, b"), (&[4, 5], "b, a"), (&[6, 7], "b, c")];
+    assert_eq!(told(&of_locks), ["a.c:4", "a.c:6"]);
 }

@@ -43,9 +43,12 @@ fn waits(roster: &Roster) -> Vec<Wait> {
             Want::Gathering { .. } => ("the others of its team".to_owned(), None),
             Want::Once(_) => ("what another thread is doing once".to_owned(), None),
             Want::Nothing | Want::Time | Want::Change { .. } => ("its turn".to_owned(), None),
-            Want::Ready { .. } | Want::Polled { .. } | Want::Child { .. } | Want::Signal { .. } => {
-                ("the outside world".to_owned(), None)
+            Want::Ready { events, .. } if events & libc::POLLIN != 0 => {
+                ("something to read that nobody writes".to_owned(), None)
             }
+            Want::Ready { .. } => ("room to write that nobody makes".to_owned(), None),
+            Want::Polled { .. } => ("descriptors that nobody uses".to_owned(), None),
+            Want::Child { .. } | Want::Signal { .. } => ("the outside world".to_owned(), None),
         };
         let object = match member.want {
             Want::Notice { condition, .. } if !member.told => Some(condition),

@@ -28,6 +28,7 @@ use super::{is_guided, monitor};
 use crate::context::Context;
 use crate::interpose::descriptors;
 use crate::memory_limit;
+use crate::signals;
 use crate::tls::Hot;
 use crate::triggers::{self, Stand};
 
@@ -99,6 +100,18 @@ fn lead_nowhere_else(fds: usize, count: usize) -> bool {
     let fds = fds as *const libc::pollfd;
     // SAFETY: that many entries, of the program or ours.
     (0..count).all(|i| descriptors::leads_nowhere_else(unsafe { (*fds.add(i)).fd }))
+}
+
+/// Whether nobody beside the threads of this process can write to descriptors both ends of
+/// which it has made: no child may have them, and no handler of a signal is there to do it.
+fn is_shut_in() -> bool {
+    // SAFETY: zeroes are such information, and the call fills it in.
+    let has_no_child = unsafe {
+        let mut about: libc::siginfo_t = std::mem::zeroed();
+        let peek = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        libc::waitid(libc::P_ALL, 0, &raw mut about, peek) != 0
+    };
+    has_no_child && !signals::are_handled()
 }
 
 /// Whether a child has something to tell, or there is none to wait for.
@@ -514,7 +527,12 @@ impl Roster {
                     continue;
                 }
                 let mut waiting = self.standing(Standing::Waiting);
-                let perhaps = |member: &Member| self.world(member.want) == World::Perhaps;
+                let is_shut_in = is_shut_in();
+                let perhaps = |member: &Member| {
+                    let is_descriptor =
+                        matches!(member.want, Want::Ready { .. } | Want::Polled { .. });
+                    self.world(member.want) == World::Perhaps && !(is_descriptor && is_shut_in)
+                };
                 let somebody_may_help =
                     self.depends_on_the_world() || waiting.any(perhaps) || !self.timers.is_empty();
                 let somebody_waits = self.standing(Standing::Waiting).next().is_some();

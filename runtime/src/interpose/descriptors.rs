@@ -199,6 +199,14 @@ pub(crate) fn leads_nowhere_else(fd: c_int) -> bool {
     !fork::has_copied() && descriptor(fd).is_some_and(paired)
 }
 
+/// What was written to a descriptor comes out of it again: an event counter. The same of
+/// an `epoll` as long as it watches nothing else, see [`watch`].
+pub(crate) fn is_its_own_end(fd: c_int) {
+    if let Some(descriptor) = descriptor(fd) {
+        descriptor.paired.store(1, Ordering::Relaxed);
+    }
+}
+
 /// Two ends of one channel were made.
 pub(crate) fn opened_pair(call: &Call, fds: [c_int; 2]) {
     let number = mix(u64::MAX, ALONE.fetch_add(1, Ordering::Relaxed).into());
@@ -457,6 +465,11 @@ static WATCHED: Locked<Option<FxHashMap<(c_int, u64), c_int>>> = Locked::new(Non
 /// A descriptor is watched from now on.
 pub(crate) fn watch(epoll: c_int, fd: c_int, data: u64) {
     let _visit = Visit::begin();
+    if !leads_nowhere_else(fd)
+        && let Some(descriptor) = descriptor(epoll)
+    {
+        descriptor.paired.store(0, Ordering::Relaxed);
+    }
     WATCHED
         .lock()
         .get_or_insert_default()

@@ -445,7 +445,9 @@ interpose! {
     }
 
     fn eventfd(count: c_uint, flags: c_int) -> c_int {
-        makes(|| libc::eventfd(count, flags))
+        let fd = makes(|| libc::eventfd(count, flags));
+        descriptors::is_its_own_end(fd);
+        fd
     }
 
     fn eventfd_read(fd: c_int, value: *mut u64) -> c_int {
@@ -493,12 +495,14 @@ interpose! {
     fn epoll_create(size: c_int) -> c_int {
         let epoll = makes(|| libc::epoll_create(size));
         descriptors::watch_nothing(epoll);
+        descriptors::is_its_own_end(epoll);
         epoll
     }
 
     fn epoll_create1(flags: c_int) -> c_int {
         let epoll = makes(|| libc::epoll_create1(flags));
         descriptors::watch_nothing(epoll);
+        descriptors::is_its_own_end(epoll);
         epoll
     }
 

@@ -19,6 +19,7 @@ pub(crate) mod files;
 pub(crate) mod formats;
 pub(crate) mod futexes;
 pub(crate) mod heap;
+pub(crate) mod hidden;
 pub(crate) mod jumps;
 pub(crate) mod libraries;
 pub(crate) mod mapping;

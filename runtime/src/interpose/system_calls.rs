@@ -91,12 +91,14 @@ unsafe fn after(call: &Call, number: c_long, arguments: &Arguments, result: isiz
         | libc::SYS_openat
         | libc::SYS_creat
         | libc::SYS_socket
-        | libc::SYS_eventfd
-        | libc::SYS_eventfd2
         | libc::SYS_timerfd_create
         | libc::SYS_epoll_create
         | libc::SYS_epoll_create1 => {
             descriptors::opened(call, done as c_int);
+        }
+        libc::SYS_eventfd | libc::SYS_eventfd2 => {
+            descriptors::opened(call, done as c_int);
+            descriptors::is_its_own_end(done as c_int);
         }
         libc::SYS_pipe | libc::SYS_pipe2 => {
             writes(first, size_of::<[c_int; 2]>());

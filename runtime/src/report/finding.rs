@@ -187,7 +187,12 @@ fn of_memory(report: &Report, access: &Access) -> contract::Access {
             access.kind,
             AccessKind::AtomicRead | AccessKind::AtomicWrite
         ),
-        ..done(op, Some(path(access.thread)), &access.stack)
+        ..at(
+            own(&access.stack),
+            op,
+            Some(path(access.thread)),
+            &access.stack,
+        )
     }
 }
 
@@ -198,9 +203,12 @@ fn of_lock(report: &Report, edge: &Edge) -> contract::Access {
     }
 }
 
-/// Something that a thread did.
+/// Something that a thread did, where its own code has it done.
 fn done(op: &str, thread: Option<String>, stack: &[Line]) -> contract::Access {
-    let at = own(stack);
+    at(users(stack), op, thread, stack)
+}
+
+fn at(at: Option<&Line>, op: &str, thread: Option<String>, stack: &[Line]) -> contract::Access {
     contract::Access {
         op: op.to_owned(),
         size: 0,

@@ -390,6 +390,15 @@ impl Reporter {
                 stack: self.stack(context),
             };
         }
+        if let Some(kept) = crate::interpose::hidden::describe(address) {
+            return Location::Global {
+                name: kept.to_owned(),
+                size: size_of::<u64>(),
+                start: address,
+                module: "the C library".to_owned(),
+                offset: 0,
+            };
+        }
         if let Some(block) = blocks::around(address) {
             let stack = self.stack(block.context);
             return Location::Heap { block, stack };

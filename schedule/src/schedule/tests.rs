@@ -97,7 +97,8 @@ fn errors_say_where_and_what() {
         ("watch", "line 2: watch what? A site is missing"),
         (
             "plan rndom",
-            "line 2: no strategy is called \"rndom\"; there are free, sequential, random, restless, pct, \
+            "line 2: no strategy is called \"rndom\"; there are free, sequential, random, restless, \
+             overtake, pct, \
              contest, racefuzzer, drfinder, collect, replay, follow",
         ),
         (
