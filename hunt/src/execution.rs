@@ -286,8 +286,8 @@ mod tests {
             schedule_out: None,
             limit: LONG,
         };
-        let refused = program("echo 'racehound: no strategy is called x' >&2; exit 3");
-        let error = refused.clone().execute(&assignment).unwrap_err();
+        let mut refused = program("echo 'racehound: no strategy is called x' >&2; exit 3");
+        let error = refused.execute(&assignment).unwrap_err();
         let text = error.to_string();
         assert!(
             text.starts_with("/bin/sh: no strategy is called x; if"),
