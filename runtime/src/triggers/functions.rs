@@ -66,13 +66,29 @@ fn name(place: usize) -> Option<String> {
             let name = name.trim_end_matches(".cold");
             (!is_of_library(name)).then(|| name.to_owned())
         }
+        // A library whose own functions have no names.
+        None if is_cpp_library(&module) => None,
         None => Some(format!("{module}+{offset:#x}")),
     }
 }
 
+/// Whether a module is a C++ standard library, in which the threads of `std::thread`
+/// begin.
+fn is_cpp_library(module: &str) -> bool {
+    ["libstdc++.so", "libc++.so", "libc++abi.so"]
+        .iter()
+        .any(|library| module.starts_with(library))
+}
+
 /// Whether it is one of the C++ library's, which programs have copies of, or one in
-/// which threads begin: the C library's or ours.
+/// which threads begin: the C library's or ours. What a thread of `std::thread` does may
+/// have been put into the library's function that calls it, which then counts: it is of
+/// that thread alone.
 fn is_of_library(name: &str) -> bool {
+    const BODIES: [&str; 2] = ["std::thread::_State_impl<", "std::__1::__thread_proxy"];
+    if BODIES.iter().any(|body| name.contains(body)) {
+        return false;
+    }
     const PARTS: [&str; 5] = [
         "std::",
         "__gnu_cxx::",
@@ -132,4 +148,18 @@ pub(super) fn stack(hot: *mut Hot, place: usize, depth: usize) -> Vec<FunctionId
 
 pub(super) fn new_names() -> Vec<(FunctionId, String)> {
     with(|functions| std::mem::take(&mut functions.new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_threads_do_counts_and_what_begins_them_does_not() {
+        let body = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > >::_M_run()";
+        assert!(!is_of_library(body));
+        assert!(!is_of_library("transfer(Bank&, int, int)"));
+        assert!(is_of_library("std::mutex::lock()"));
+        assert!(is_cpp_library("libstdc++.so.6") && !is_cpp_library("libstats.so"));
+    }
 }
