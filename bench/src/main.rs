@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => predict::run(&args).map_or_else(|e| failed(&e), done),
         Command::PeakOfPrediction(args) => predict::peak(&args).map_or_else(|e| failed(&e), done),
         Command::PeakMemory(args) => offline::peak_memory(&args).map_or_else(|e| failed(&e), done),
-        Command::Control(args) => control::run(&args).map_or_else(|e| failed(&e), done),
+        Command::Control(args) => control::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Live(args) => live::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Gallery(args) => gallery::run(&args).unwrap_or_else(|e| failed(&e)),
         Command::Hidden(args) => hidden::run(&args).unwrap_or_else(|e| failed(&e)),

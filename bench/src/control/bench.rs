@@ -55,6 +55,11 @@ impl Run {
 }
 
 impl Built {
+    /// What somebody else has built from a source.
+    pub(super) fn at(executable: PathBuf, source: PathBuf) -> Self {
+        Self { executable, source }
+    }
+
     /// The place of a line of the source that ends with this comment.
     pub(super) fn place(&self, mark: &str) -> Result<String, Error> {
         let text = fs::read_to_string(&self.source).map_err(Error::file(&self.source))?;
@@ -78,7 +83,7 @@ impl Built {
 impl Bench {
     pub(super) fn open(directory: &Path) -> Result<Self, Error> {
         fs::create_dir_all(directory).map_err(Error::file(directory))?;
-        let directory = directory.to_owned();
+        let directory = fs::canonicalize(directory).map_err(Error::file(directory))?;
         Ok(Self { directory })
     }
 
@@ -114,10 +119,12 @@ impl Bench {
              suppress_equal_addresses=0",
             findings.display()
         );
+        let directory = program.executable.parent().unwrap_or(Path::new("."));
         let before = spent();
         let began = Instant::now();
         let mut child = Command::new(&program.executable)
             .args(arguments)
+            .current_dir(directory)
             .env("RACEHOUND_OPTIONS", options)
             .stdin(File::open("/dev/null")?)
             .stdout(file("stdout")?)

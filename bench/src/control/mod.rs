@@ -2,14 +2,17 @@
 //! and what control costs (racefuzzer.txt §3 and §5).
 //!
 //! `bench` builds and runs; `figures` has the paper's two figures, `table` its Table 1
-//! over the programs of `programs/racefuzzer`, `cost` the time that control takes.
+//! over the programs of `programs/racefuzzer`, `cost` the time that control takes,
+//! `endurance` the gallery over and over.
 
 mod bench;
 mod cost;
+mod endurance;
 mod figures;
 mod table;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use bench::Bench;
 use clap::Args;
@@ -27,9 +30,13 @@ pub(crate) struct Control {
     #[arg(long)]
     quick: bool,
 
-    /// Only these parts: figures, table, cost
-    #[arg(long, value_name = "PART,…", value_delimiter = ',', value_parser = ["figures", "table", "cost"])]
+    /// Only these parts: figures, table, cost, endurance
+    #[arg(long, value_name = "PART,…", value_delimiter = ',', value_parser = ["figures", "table", "cost", "endurance"])]
     only: Vec<String>,
+
+    /// Runs of the gallery's programs in the test of endurance
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    runs: u64,
 
     /// Of Table 1, only the programs with such names
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
@@ -58,7 +65,7 @@ impl Control {
 }
 
 /// Measures and prints.
-pub(crate) fn run(args: &Control) -> Result<(), Error> {
+pub(crate) fn run(args: &Control) -> Result<ExitCode, Error> {
     let bench = Bench::open(&args.dir)?;
     if args.wants("figures") {
         figures::print_first(&bench, 10 * args.seeds())?;
@@ -73,5 +80,15 @@ pub(crate) fn run(args: &Control) -> Result<(), Error> {
     if args.wants("cost") {
         cost::print(&bench, args.quick)?;
     }
-    Ok(())
+    if args.wants("endurance") {
+        let runs = if args.quick {
+            args.runs.div_ceil(10)
+        } else {
+            args.runs
+        };
+        if !endurance::print(&bench, runs, &args.dir.join("gallery"))? {
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }

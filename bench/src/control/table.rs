@@ -34,7 +34,8 @@ fn place(access: &Access) -> Option<String> {
     Some(format!("{name}:{}", access.line?))
 }
 
-fn pair(finding: &Finding) -> Option<Pair> {
+/// The lines of a race.
+pub(super) fn pair(finding: &Finding) -> Option<Pair> {
     let [first, second] = &finding.accesses[..] else {
         return None;
     };

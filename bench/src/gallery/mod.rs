@@ -19,9 +19,10 @@ use clap::Args;
 use racehound_report::table::Table;
 
 use crate::live::Error;
-use program::Program;
-use subject::{Subject, Tools};
 use verdict::Verdict;
+
+pub(crate) use program::Program;
+pub(crate) use subject::{Subject, Tools};
 
 /// The gallery, hunted, beside plain ThreadSanitizer
 #[derive(Args)]
@@ -95,7 +96,8 @@ pub(crate) fn run(args: &Gallery) -> Result<ExitCode, Error> {
     })
 }
 
-fn programs() -> Result<Vec<Program>, Error> {
+/// All programs, as their headers describe them.
+pub(crate) fn programs() -> Result<Vec<Program>, Error> {
     let gallery = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs");
     let mut programs = Vec::new();
     for name in DIRECTORIES {

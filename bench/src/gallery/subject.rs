@@ -13,7 +13,7 @@ use super::program::Program;
 use crate::live::{Compiler, Error, Language};
 
 /// Who builds and hunts.
-pub(super) struct Tools {
+pub(crate) struct Tools {
     racehound: PathBuf,
     tsan: Option<Compiler>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Tools {
 impl Tools {
     /// The command, by default the one beside this program, and a compiler that has
     /// ThreadSanitizer.
-    pub(super) fn find(racehound: Option<&Path>) -> Result<Self, Error> {
+    pub(crate) fn find(racehound: Option<&Path>) -> Result<Self, Error> {
         let beside = || env::current_exe().map(|own| own.with_file_name("racehound"));
         let racehound = match racehound {
             Some(file) => file.to_owned(),
@@ -43,9 +43,9 @@ impl Tools {
 }
 
 /// A program, built for both.
-pub(super) struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     tools: &'a Tools,
-    pub(super) program: Program,
+    pub(crate) program: Program,
     directory: PathBuf,
 }
 
@@ -55,7 +55,7 @@ const ALL_RUNS: Duration = Duration::from_secs(10);
 
 impl<'a> Subject<'a> {
     /// Builds it in a directory that is emptied first.
-    pub(super) fn build(
+    pub(crate) fn build(
         tools: &'a Tools,
         program: Program,
         directory: &Path,
@@ -114,6 +114,11 @@ impl<'a> Subject<'a> {
         command.args(self.program.with.iter().map(|part| sources.join(part)));
         command.args(&self.program.flags).args(["-pthread", "-ldl"]);
         done(&mut command)
+    }
+
+    /// Where it was built with our runtime in it.
+    pub(crate) fn executable(&self) -> PathBuf {
+        self.directory.join("hunted/program")
     }
 
     /// Hunts in it.

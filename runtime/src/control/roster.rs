@@ -90,7 +90,7 @@ enum World {
 
 /// Whether something can be done with one of these descriptors, or an error tells
 /// that waiting is of no use.
-fn is_ready(fds: *mut libc::pollfd, count: usize) -> bool {
+pub(super) fn is_ready(fds: *mut libc::pollfd, count: usize) -> bool {
     // SAFETY: that many entries, of the program or ours.
     unsafe { libc::poll(fds, count as libc::nfds_t, 0) != 0 }
 }
@@ -256,6 +256,8 @@ pub(crate) struct Roster {
     enabled: Vec<Pending>,
     /// Objects by the order in which they first take part.
     objects: FxHashMap<usize, u32>,
+    /// Who goes on although others could, and for how many steps by now.
+    insistent: (u32, u32),
 }
 
 /// Who chooses.
@@ -325,6 +327,7 @@ impl Roster {
             chance: Rng::new(0),
             enabled: Vec::new(),
             objects: FxHashMap::default(),
+            insistent: (0, 0),
         }
     }
 
@@ -486,6 +489,12 @@ impl Roster {
         if self.running.is_some() {
             return Next::Nobody;
         }
+        // Who sleeps wakes when nobody else can go; but others may wait for it in vain, as
+        // busy as they look.
+        const A_WHILE: u64 = 10_000;
+        if self.steps.is_multiple_of(A_WHILE) {
+            self.time_out();
+        }
         let sleeps_end = is_guided() && !self.depends_on_the_world();
         /// Rounds in which nothing comes of a timer that goes off again and again.
         const IN_VAIN: u32 = 10_000;
@@ -542,6 +551,9 @@ impl Roster {
                     false => Next::Nobody,
                 };
             };
+            if self.enabled.len() > 1 {
+                self.note_insistence(thread.0);
+            }
             self.note_meetings();
             if let Some(choices) = &mut self.choices {
                 let kind = op.map(|op| op.kind());
@@ -578,6 +590,19 @@ impl Roster {
             self.news = Some(fate).filter(|fate| *fate != Fate::Unfinished);
         }
         picked
+    }
+
+    /// A thread goes on although others could. Who does so for very long may wait for them,
+    /// however busy it looks: it takes a lock, sees that nothing has changed and gives it
+    /// back, over and over.
+    fn note_insistence(&mut self, number: u32) {
+        const LONG: u32 = 10_000;
+        let (before, steps) = self.insistent;
+        let steps = if number == before { steps + 1 } else { 1 };
+        self.insistent = (number, steps % LONG);
+        if steps == LONG {
+            self.yields(number);
+        }
     }
 
     /// If the strategy does not go on without a thread that only waits for time to

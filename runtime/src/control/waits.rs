@@ -431,6 +431,19 @@ impl Turn {
         });
     }
 
+    /// Whether something can be done with a descriptor right now: nobody comes in between,
+    /// so there is nothing to wait for.
+    pub(crate) fn finds_ready(&self, fd: c_int, events: i16) -> bool {
+        cancellation_point();
+        let _errno = Errno::keep();
+        let mut entry = libc::pollfd {
+            fd,
+            events,
+            revents: 0,
+        };
+        roster::is_ready(&raw mut entry, 1)
+    }
+
     /// Waits until something can be done with a descriptor.
     pub(crate) fn await_descriptor(&self, fd: c_int, events: i16, until: Option<Until>) -> Came {
         self.await_world(Want::Ready { fd, events }, until, true)

@@ -148,7 +148,7 @@ impl Call {
             return Came::Fulfilled;
         };
         turn.touch();
-        match descriptors::fails_instead_of_waiting(fd, events) {
+        match descriptors::fails_instead_of_waiting(fd, events) || turn.finds_ready(fd, events) {
             true => Came::Fulfilled,
             false => turn.await_descriptor(fd, events, until),
         }
@@ -181,11 +181,17 @@ impl Call {
         turn.persists(attempt).unwrap_or_else(|| turn.outside(real))
     }
 
-    /// Whether other processes have the memory there as well. Nobody is interrupted while
-    /// it is looked up.
+    /// Whether other processes have the object there as well, so that they decide, too, who
+    /// goes on; then that is said. Nobody is interrupted while it is looked up.
     pub(crate) fn is_shared(&self, address: usize) -> bool {
-        let _visit = Visit::begin();
-        shared_memory::includes(address)
+        let is_shared = {
+            let _visit = Visit::begin();
+            shared_memory::includes(address)
+        };
+        if is_shared {
+            control::doubt::tell("a lock or condition", "is shared with other processes");
+        }
+        is_shared
     }
 
     /// Whether the dynamic loader is the caller, or the C library in a thread of its own:

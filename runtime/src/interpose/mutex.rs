@@ -11,23 +11,35 @@ use crate::thread::Visit;
 
 type Mutex = libc::pthread_mutex_t;
 
-/// The type in a mutex of the GNU C library.
+/// What kind of mutex it is, as the GNU C library lays it out.
 unsafe fn kind(mutex: *const Mutex) -> c_int {
     const KIND: usize = 16;
-    const KIND_MASK: c_int = 3;
     // SAFETY: the caller has a mutex.
-    let kind = unsafe { mutex.cast::<u8>().add(KIND).cast::<c_int>().read() };
-    kind & KIND_MASK
+    unsafe { mutex.cast::<u8>().add(KIND).cast::<c_int>().read() }
+}
+
+/// Its type.
+unsafe fn type_of(mutex: *const Mutex) -> c_int {
+    const TYPE: c_int = 3;
+    // SAFETY: the caller has a mutex.
+    unsafe { kind(mutex) & TYPE }
+}
+
+/// Whether it was made for several processes.
+unsafe fn is_for_processes(mutex: *const Mutex) -> bool {
+    const SHARED: c_int = 0x80;
+    // SAFETY: the caller has a mutex.
+    unsafe { kind(mutex) & SHARED != 0 }
 }
 
 unsafe fn is_recursive(mutex: *const Mutex) -> bool {
     // SAFETY: the caller has a mutex.
-    unsafe { kind(mutex) == libc::PTHREAD_MUTEX_RECURSIVE }
+    unsafe { type_of(mutex) == libc::PTHREAD_MUTEX_RECURSIVE }
 }
 
 unsafe fn is_checked(mutex: *const Mutex) -> bool {
     // SAFETY: the caller has a mutex.
-    unsafe { kind(mutex) == libc::PTHREAD_MUTEX_ERRORCHECK }
+    unsafe { type_of(mutex) == libc::PTHREAD_MUTEX_ERRORCHECK }
 }
 
 /// Whether the C library has it that the thread holds the mutex.
@@ -110,6 +122,10 @@ pub(super) unsafe fn take(
     if waits && !unsafe { says_deadlock(mutex) } {
         let visit = Visit::begin();
         sync::about_to_lock(&visit, mutex as usize, Mode::Exclusive, traits, call.place);
+    }
+    // SAFETY: the caller's mutex.
+    if turn.is_some() && unsafe { is_for_processes(mutex) } {
+        call.is_shared(mutex as usize);
     }
     let at = (mutex as usize, Mode::Exclusive);
     let result = match (turn, patience) {
