@@ -257,6 +257,47 @@ int main(void) {
     assert!(began.elapsed().as_secs() < 60);
 }
 
+/// Who takes a lock, looks and gives it back, over and over, may wait for one that sleeps.
+#[test]
+fn a_busy_wait_with_a_lock_comes_to_an_end() {
+    let shop = written(
+        r#"
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int ready;
+static int look(void) {
+    pthread_mutex_lock(&lock);
+    int seen = ready;
+    pthread_mutex_unlock(&lock);
+    return seen;
+}
+static void *waits(void *unused) {
+    while (!look()) sched_yield();
+    return unused;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, waits, NULL);
+    usleep(10000);
+    pthread_mutex_lock(&lock);
+    ready = 1;
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+}
+"#,
+    );
+    for plan in ["random", "pct", "restless"] {
+        for seed in ["1", "2", "3"] {
+            let options = ["--schedule", plan, "--seed", seed];
+            let first = scheduled(&shop, &options);
+            assert!(first.status.success(), "{}", stderr(&first));
+            assert_eq!(hash(&first), hash(&scheduled(&shop, &options)));
+        }
+    }
+}
+
 /// Those that sleep longer wait for their moment while others have come to theirs.
 #[test]
 fn sleepers_wake_at_any_time_and_all_of_them_do() {
