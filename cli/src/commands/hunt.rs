@@ -541,7 +541,7 @@ const EXPLORERS: u64 = 8;
 /// or has taken this part of its budget; and before any does.
 const PATIENCE: u32 = 4;
 const IDLE_PART: u32 = 5;
-const MOST_PATIENCE: u32 = 30;
+const MOST_PATIENCE: u32 = 60;
 
 /// What is of any use to a test; rather some are not reached.
 const SHORTEST_SHARE: Duration = Duration::from_secs(2);
