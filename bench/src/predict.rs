@@ -1,6 +1,9 @@
 //! PECAN over generated traces (pecan.txt §8.2): how fast it predicts, how that
 //! grows with the trace, what memory it takes, and how long a schedule takes.
 
+mod table;
+
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -25,6 +28,15 @@ pub(crate) struct Predict {
     /// Rounds; the best counts
     #[arg(long, default_value_t = 2)]
     rounds: usize,
+
+    /// The paper's Table 1 and the success ratios of Table 2 instead, over programs like its
+    /// subjects: each is recorded, predicted from, and executed by every schedule
+    #[arg(long)]
+    table: bool,
+
+    /// The command 'racehound', if it is not beside this one
+    #[arg(long, value_name = "PATH", requires = "table")]
+    racehound: Option<PathBuf>,
 }
 
 /// Predict from a generated trace and print the peak memory of this process.
@@ -42,6 +54,9 @@ pub(crate) fn peak(args: &PeakOfPrediction) -> Result<()> {
 }
 
 pub(crate) fn run(args: &Predict) -> Result<()> {
+    if args.table {
+        return Ok(table::print(args.racehound.as_deref())?);
+    }
     let lengths = [args.events / 100, args.events / 10, args.events];
     let mut heads = vec!["preset".to_owned()];
     heads.extend(lengths.map(|n| format!("{} events", thousands(n))));
