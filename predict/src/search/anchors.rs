@@ -232,6 +232,7 @@ impl Search<'_, '_> {
                 let dealing = dealing.fold(0, u32::wrapping_add);
                 visited.push(Visited {
                     slot: of_slot[0].0,
+                    is_split: of_slot.iter().any(|access| access.1 != of_slot[0].1),
                     dealing,
                     first,
                     last,
@@ -241,6 +242,7 @@ impl Search<'_, '_> {
             let part = |visited: &Visited| Part {
                 slot: visited.slot,
                 is_open: !visited.open.is_empty(),
+                is_split: visited.is_split,
                 dealing: visited.dealing,
             };
             let slots: Vec<Part> = visited.iter().map(part).collect();
@@ -262,7 +264,8 @@ impl Search<'_, '_> {
         let has_mates = |extent: &Extent| {
             let has_one = |part: &&Part| !mates.of(part.slot).is_empty();
             let mated = extent.slots.iter().filter(has_one);
-            mated.take(2).count() == 2
+            let is_own = |part: &Part| part.is_split && mates.are(part.slot, part.slot);
+            mated.take(2).count() == 2 || extent.slots.iter().any(is_own)
         };
         let numbers = extents.iter().enumerate();
         let mated = numbers.filter(|(_, e)| has_mates(e)).map(|(n, _)| n);
@@ -674,15 +677,12 @@ impl View<'_> {
     fn with_mates(&self, mates: &Mates, slot: u32, from: usize) -> Candidates {
         let others = mates.of(slot);
         if others.len() < self.accesses.len() - from {
-            // Others may be in the same slot.
-            let slots = others.iter().copied().chain([slot]);
+            let slots = others.iter().copied();
             let mut all: Vec<usize> = slots.flat_map(|other| self.at(other, from)).collect();
             all.sort_unstable();
             return Candidates::Some(all);
         }
-        let goes = |(other, at): &&(u32, usize)| {
-            *at >= from && (*other == slot || mates.are(*other, slot))
-        };
+        let goes = |(other, at): &&(u32, usize)| *at >= from && mates.are(*other, slot);
         let mut all: Vec<usize> = self
             .by_slot
             .iter()

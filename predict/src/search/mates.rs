@@ -7,6 +7,9 @@
 //! thousands of locations need not be looked at pair by pair, only where another one
 //! has two of them.
 //!
+//! A slot of eight bytes may hold two variables: a slot that two threads access in parts
+//! is its own mate.
+//!
 //! # How many
 //! Anomalies are told apart by their places. So of pairs with which two threads do the
 //! same, at the same places, as many are taken as are ever tried for one set of places.
@@ -56,6 +59,8 @@ pub(super) struct Part {
     pub(super) slot: u32,
     /// Whether others can access it while the region lasts.
     pub(super) is_open: bool,
+    /// Whether it is accessed in parts.
+    pub(super) is_split: bool,
     /// What the region does with it: the places and the sorts of its accesses.
     pub(super) dealing: Dealing,
 }
@@ -112,6 +117,7 @@ impl Mates {
         stop: &mut dyn FnMut() -> bool,
     ) -> Self {
         let mut mates = Self::default();
+        mates.add_split(extents);
         let large = Large::new(index, extents);
         for (number, extent) in extents.iter().enumerate() {
             if number.is_multiple_of(UNASKED) && stop() {
@@ -145,7 +151,30 @@ impl Mates {
     fn add(&mut self, a: u32, b: u32) {
         if self.pairs.insert(pair(a, b)) {
             self.by_slot.entry(a).or_default().push(b);
-            self.by_slot.entry(b).or_default().push(a);
+            if a != b {
+                self.by_slot.entry(b).or_default().push(a);
+            }
+        }
+    }
+
+    /// Adds slots that are their own mates.
+    fn add_split(&mut self, extents: &[Extent]) {
+        let mut split: FxHashMap<u32, Split> = FxHashMap::default();
+        for extent in extents {
+            for part in extent.slots.iter().filter(|part| part.is_split) {
+                let known = split.entry(part.slot).or_insert(Split {
+                    thread: extent.thread,
+                    by_several: false,
+                    is_open: false,
+                });
+                known.by_several |= known.thread != extent.thread;
+                known.is_open |= part.is_open;
+            }
+        }
+        for (slot, split) in split {
+            if split.by_several && split.is_open {
+                self.add(slot, slot);
+            }
         }
     }
 
@@ -245,6 +274,15 @@ impl Mates {
     }
 }
 
+/// Regions that access a slot in parts.
+struct Split {
+    thread: ThreadId,
+    /// Others than that thread have such, too.
+    by_several: bool,
+    /// One of them leaves room for others.
+    is_open: bool,
+}
+
 /// How two regions deal with a slot, and whether they leave room at it.
 type Sort = ((Dealing, bool), (Dealing, bool));
 
@@ -297,6 +335,7 @@ impl Rooms {
 /// A slot of a region, while it is looked at.
 pub(super) struct Visited {
     pub(super) slot: u32,
+    pub(super) is_split: bool,
     pub(super) dealing: Dealing,
     /// The first and the last access to it.
     pub(super) first: u32,
