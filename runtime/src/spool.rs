@@ -184,11 +184,12 @@ impl Descriptor {
                 check(unsafe { libc::write(self.number, bytes.as_ptr().cast(), bytes.len()) });
             match written {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
+                Ok(all) if all == bytes.len() => return Ok(all),
+                // A pipe that breaks in the middle says how far it got, and punishes.
+                some => {
                     held.take_away();
-                    return Err(error);
+                    return some;
                 }
-                written => return written,
             }
         }
     }
