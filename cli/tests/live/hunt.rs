@@ -320,7 +320,7 @@ fn readmes_example_is_missed_by_thread_sanitizer_and_proven_here() {
     let output = hunted(&shop, &[example]);
     assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
     let worst = &findings(&shop)[0];
-    // Told by its accesses, or by how it ends if it was met before it was predicted.
+    // Now and then it is told by how the program ends instead of by its accesses.
     let kinds = ["atomicity", "failure"];
     assert!(kinds.iter().any(|kind| worst["kind"] == *kind), "{worst}");
     assert_eq!(worst["status"], "confirmed", "{worst}");
