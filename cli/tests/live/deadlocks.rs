@@ -2,7 +2,7 @@
 //! where, and brought about again by the schedule.
 
 use crate::FINDINGS;
-use crate::control::{built, hash};
+use crate::control::{built, hash, written};
 use crate::workshop::{Workshop, stderr};
 
 const SEEDS: u64 = 200;
@@ -105,6 +105,14 @@ fn other_deadlocks_are_found_and_replayed() {
     for (source, what) in [
         ("deadlocks/ab_ba.c", "waits for a lock that T"),
         (
+            "deadlocks/recursive_read.c",
+            "waits for a lock that T2, which goes first, waits to write",
+        ),
+        (
+            "deadlocks/recursive_read.c",
+            "waits for a lock that T1 holds for reading",
+        ),
+        (
             "deadlocks/lost_wakeup.c",
             "waits for a condition that nobody signals",
         ),
@@ -128,4 +136,34 @@ fn other_deadlocks_are_found_and_replayed() {
             is_told_and_replayed(source, &shop, &output, &[]);
         }
     }
+}
+
+#[test]
+fn who_reads_twice_waits_for_no_writer_unless_the_lock_says_so() {
+    let shop = built("clean/rwlock_recursive_read.c");
+    for strategy in ["random", "pct", "restless", "overtake", "drfinder"] {
+        for seed in 0..10 {
+            let seed = seed.to_string();
+            let output = run(&shop, &["--schedule", strategy, "--seed", &seed], &[]);
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(0), "{strategy}, {seed}: {text}");
+        }
+    }
+}
+
+#[test]
+fn who_would_wait_for_its_own_read_write_lock_is_told_so_by_the_c_library() {
+    let shop = written(
+        "#include <errno.h>\n\
+         #include <pthread.h>\n\
+         static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;\n\
+         int main(void) {\n\
+             pthread_rwlock_wrlock(&lock);\n\
+             if (pthread_rwlock_rdlock(&lock) != EDEADLK) return 1;\n\
+             if (pthread_rwlock_wrlock(&lock) != EDEADLK) return 2;\n\
+             return pthread_rwlock_unlock(&lock);\n\
+         }\n",
+    );
+    let output = run(&shop, &["--schedule", "random"], &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }

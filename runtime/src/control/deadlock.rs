@@ -1,5 +1,8 @@
 //! Nobody can go on, and nothing outside can help: a deadlock.
 
+use racehound_trace::Mode;
+
+use super::holders::Holders;
 use super::roster;
 use super::roster::{Roster, Standing, Want};
 use crate::report::{self, Wait};
@@ -17,6 +20,44 @@ pub(super) fn report() -> ! {
     finish::die();
 }
 
+/// What keeps a thread from getting a lock.
+fn obstacle(holders: &Holders, thread: u32, mode: Mode) -> String {
+    if let Some(owner) = holders.owner {
+        return match owner == thread {
+            true => " that it holds itself:".to_owned(),
+            false => format!(" that T{owner} holds:"),
+        };
+    }
+    match mode {
+        Mode::Exclusive if holders.readers.is_empty() => String::new(),
+        Mode::Exclusive => format!(" that {} for reading:", hold(&holders.readers, thread)),
+        Mode::Shared => match holders.preferred.first() {
+            Some(writer) => format!(" that T{writer}, which goes first, waits to write:"),
+            None => String::new(),
+        },
+    }
+}
+
+/// Who holds something, told to one of them perhaps.
+fn hold(holders: &[u32], thread: u32) -> String {
+    let mut holders = holders.to_vec();
+    holders.sort_unstable();
+    holders.dedup();
+    let names: Vec<String> = holders
+        .iter()
+        .map(|&holder| match holder == thread {
+            true => "itself".to_owned(),
+            false => format!("T{holder}"),
+        })
+        .collect();
+    match &names[..] {
+        [only] if only == "itself" => "it holds itself".to_owned(),
+        [only] => format!("{only} holds"),
+        [most @ .., last] => format!("{} and {last} hold", most.join(", ")),
+        [] => String::new(),
+    }
+}
+
 fn waits(roster: &Roster) -> Vec<Wait> {
     let mut waits = Vec::new();
     for (number, member) in roster.members.iter().enumerate() {
@@ -25,14 +66,10 @@ fn waits(roster: &Roster) -> Vec<Wait> {
             continue;
         }
         let (for_what, address) = match member.want {
-            Want::Lock { address, .. } => {
-                let owner = roster.holders(address).and_then(|holders| holders.owner);
-                let held = match owner {
-                    Some(owner) if owner == number as u32 => " that it holds itself:".to_owned(),
-                    Some(owner) => format!(" that T{owner} holds:"),
-                    None => String::new(),
-                };
-                (format!("a lock{held}"), Some(address))
+            Want::Lock { address, mode, .. } => {
+                let holders = roster.locks.holders(address);
+                let why = holders.map_or(String::new(), |h| obstacle(h, number as u32, mode));
+                (format!("a lock{why}"), Some(address))
             }
             Want::Notice { lock, .. } if member.told => ("a lock:".to_owned(), Some(lock)),
             Want::Notice { .. } => ("a condition that nobody signals".to_owned(), None),

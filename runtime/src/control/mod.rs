@@ -26,6 +26,7 @@ pub(crate) mod clock;
 mod deadlock;
 pub(crate) mod doubt;
 mod ending;
+mod holders;
 mod meeting;
 mod monitor;
 mod noise;

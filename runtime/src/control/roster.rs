@@ -20,6 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::baton::Baton;
 use super::clock::{Clock, Moment};
 use super::ending::LastStack;
+use super::holders::Locks;
 use super::signalling::{self, Set};
 use super::sites::{Names, TraceNames};
 use super::team::Team;
@@ -185,25 +186,6 @@ fn is_robust(mutex: usize) -> bool {
     unsafe { ((mutex + KIND) as *const u32).read_volatile() & ROBUST != 0 }
 }
 
-/// Who holds a lock.
-#[derive(Clone, Default)]
-pub(super) struct Holders {
-    pub(super) owner: Option<u32>,
-    pub(super) depth: u32,
-    /// One entry for each time a thread holds it for reading.
-    pub(super) readers: Vec<u32>,
-}
-
-impl Holders {
-    fn admits(&self, thread: u32, mode: Mode, reentrant: bool) -> bool {
-        match (self.owner, mode) {
-            (Some(owner), _) => owner == thread && reentrant,
-            (None, Mode::Shared) => true,
-            (None, Mode::Exclusive) => self.readers.is_empty(),
-        }
-    }
-}
-
 /// How a thread comes to a barrier.
 pub(super) enum Arrival {
     /// Others have yet to come: it waits until this round is over.
@@ -230,7 +212,7 @@ pub(crate) struct Roster {
     pub(super) news: Option<Fate>,
     pub(super) clock: Clock,
     pub(super) timers: Timers,
-    locks: FxHashMap<usize, Holders>,
+    pub(super) locks: Locks,
     barriers: FxHashMap<usize, Barrier>,
     pub(super) teams: FxHashMap<usize, Team>,
     /// What is being done once, and by whom.
@@ -310,7 +292,7 @@ impl Roster {
             news: None,
             clock: Clock::new(),
             timers: Timers::default(),
-            locks: FxHashMap::default(),
+            locks: Locks::default(),
             barriers: FxHashMap::default(),
             teams: FxHashMap::default(),
             under_way: FxHashMap::default(),
@@ -417,17 +399,15 @@ impl Roster {
                 mode,
                 reentrant,
                 word,
-            } => match self.locks.get(&address) {
-                Some(holders) => {
-                    let free = || {
-                        // SAFETY: the program's mutex, for which it waits.
-                        let value = unsafe { (address as *const u32).read_volatile() };
-                        value == 0 || is_robust(address) && self.is_dead(holders.owner)
-                    };
-                    holders.admits(number, mode, reentrant) || word && free()
-                }
-                None => true,
-            },
+            } => {
+                let free = || {
+                    // SAFETY: the program's mutex, for which it waits.
+                    let value = unsafe { (address as *const u32).read_volatile() };
+                    let owner = || self.locks.holders(address).and_then(|h| h.owner);
+                    value == 0 || is_robust(address) && self.is_dead(owner())
+                };
+                self.locks.admit(address, number, mode, reentrant) || word && free()
+            }
             Want::Semaphore(address) => {
                 let mut value = 0;
                 // SAFETY: the program's semaphore, for which it waits.
@@ -440,11 +420,7 @@ impl Roster {
                 .and_then(Option::as_ref)
                 .is_none_or(|member| member.standing == Standing::Ended),
             Want::Notice { lock, .. } => {
-                let mode = Mode::Exclusive;
-                told && self
-                    .locks
-                    .get(&lock)
-                    .is_none_or(|holders| holders.admits(number, mode, true))
+                told && self.locks.admit(lock, number, Mode::Exclusive, true)
             }
             Want::Wake { .. } => told,
             Want::Round { barrier, round } => {
@@ -811,45 +787,16 @@ impl Roster {
         member.is_none_or(|member| member.standing == Standing::Ended)
     }
 
-    /// A thread has taken a lock.
-    pub(super) fn taken(&mut self, number: u32, address: usize, mode: Mode) {
-        let holders = self.locks.entry(address).or_default();
-        match mode {
-            Mode::Exclusive => {
-                if holders.owner != Some(number) {
-                    holders.depth = 0;
-                }
-                holders.owner = Some(number);
-                holders.depth += 1;
-            }
-            Mode::Shared => holders.readers.push(number),
-        }
-    }
-
     /// A thread has given a lock back.
     pub(super) fn given_back(&mut self, number: u32, address: usize) {
-        let Some(holders) = self.locks.get_mut(&address) else {
-            return;
-        };
-        if holders.owner == Some(number) {
-            holders.depth = holders.depth.saturating_sub(1);
-            if holders.depth == 0 {
-                holders.owner = None;
-            }
-        } else if let Some(at) = holders.readers.iter().position(|&r| r == number) {
-            holders.readers.swap_remove(at);
-        } else {
-            // A lock that others may give back.
-            *holders = Holders::default();
-        }
-        if holders.owner.is_none() && holders.readers.is_empty() {
-            self.locks.remove(&address);
-        }
+        self.locks.given_back(number, address);
         self.changes += 1;
     }
 
-    pub(super) fn holders(&self, address: usize) -> Option<&Holders> {
-        self.locks.get(&address)
+    /// A thread that was preferred to readers does not wait to write any more.
+    pub(super) fn no_longer_prefer(&mut self, number: u32, address: usize) {
+        self.locks.no_longer_prefer(number, address);
+        self.changes += 1;
     }
 
     /// A thread begins to wait to be told of something.

@@ -88,6 +88,58 @@ impl Turn {
         self.took(address, mode, result)
     }
 
+    /// Takes a lock for writing that prefers who waits for that to who wants to read. A
+    /// thread that has come to the lock and one that has not yet are told apart, so
+    /// coming is a step of its own if the lock is not free.
+    pub(crate) fn lock_preferred(
+        &self,
+        address: usize,
+        until: Option<Until>,
+        mut attempt: impl FnMut() -> c_int,
+        really: impl FnOnce() -> c_int,
+    ) -> c_int {
+        let mode = Mode::Exclusive;
+        let op = |roster: &mut Roster| {
+            let lock = roster.object(address);
+            Some(Op::Acquire { lock, mode })
+        };
+        self.asking(address, || self.wait(Want::Nothing, None, op));
+        let mut result = match self.is_awaited(address) {
+            true => libc::EBUSY,
+            false => attempt(),
+        };
+        if result == libc::EBUSY {
+            self.note(|roster| roster.locks.prefer(self.number, address));
+            let want = Lock::other(address, mode).want();
+            let in_time = self.wait(want, until, |_| None);
+            self.note(|roster| roster.no_longer_prefer(self.number, address));
+            if !in_time {
+                return libc::ETIMEDOUT;
+            }
+            result = attempt();
+        }
+        if result == libc::EBUSY {
+            result = self.lock_of_a_stranger(really);
+        }
+        self.took(address, mode, result)
+    }
+
+    /// Whether the thread holds a lock for itself alone.
+    pub(crate) fn owns(&self, lock: usize) -> bool {
+        self.note(|roster| {
+            let holders = roster.locks.holders(lock);
+            holders.is_some_and(|holders| holders.owner == Some(self.number))
+        })
+    }
+
+    /// Whether somebody waits to write whom the lock prefers.
+    fn is_awaited(&self, lock: usize) -> bool {
+        self.note(|roster| {
+            let holders = roster.locks.holders(lock);
+            holders.is_some_and(|holders| !holders.preferred.is_empty())
+        })
+    }
+
     /// Takes a lock that somebody has whom we do not see.
     fn lock_of_a_stranger(&self, really: impl FnOnce() -> c_int) -> c_int {
         let stranger = "is held by another process or by code that is not under control";
@@ -106,8 +158,11 @@ impl Turn {
             Some(Op::Acquire { lock, mode })
         };
         self.asking(address, || self.wait(Want::Nothing, None, op));
-        let result = self.took(address, mode, attempt());
-        if result != 0 {
+        let result = match self.is_awaited(address) {
+            true => libc::EBUSY,
+            false => attempt(),
+        };
+        if self.took(address, mode, result) != 0 {
             self.idles();
         }
         result
@@ -116,7 +171,7 @@ impl Turn {
     fn took(&self, address: usize, mode: Mode, result: c_int) -> c_int {
         if result == 0 || result == libc::EOWNERDEAD {
             self.note(|roster| {
-                roster.taken(self.number, address, mode);
+                roster.locks.taken(self.number, address, mode);
                 if let Some(member) = roster.member(self.number) {
                     member.idle = 0;
                 }
@@ -130,7 +185,7 @@ impl Turn {
         self.gives_back(address);
         self.act(|roster| {
             let lock = roster.object(address);
-            let mode = match roster.holders(address) {
+            let mode = match roster.locks.holders(address) {
                 Some(holders) if holders.owner.is_none() => Mode::Shared,
                 _ => Mode::Exclusive,
             };

@@ -19,6 +19,17 @@ const TRAITS: Traits = Traits {
     depth: 1,
 };
 
+/// Whether nobody gets a lock for reading while somebody waits to write: its kind, as
+/// the C library lays it out on machines of 64 bits. The kind that is just called
+/// "prefer writer" lets readers in all the same.
+fn prefers_writers(lock: *const Lock) -> bool {
+    const KIND: usize = 48;
+    const PREFER_WRITER_NONRECURSIVE: u32 = 2;
+    // SAFETY: the caller's lock, which is larger than that.
+    let kind = unsafe { lock.byte_add(KIND).cast::<u32>().read() };
+    kind == PREFER_WRITER_NONRECURSIVE
+}
+
 fn take(lock: *mut Lock, mode: Mode, patience: Patience, real: impl FnOnce() -> c_int) -> c_int {
     let Some(call) = Call::begin() else {
         return real();
@@ -32,6 +43,8 @@ fn take(lock: *mut Lock, mode: Mode, patience: Patience, real: impl FnOnce() -> 
     let result = match (call.turn(), patience) {
         (None, _) => real(),
         (Some(turn), Patience::Tries) => turn.try_lock(at, real),
+        // The C library says so to who would wait for itself, and nobody waits.
+        (Some(turn), _) if turn.owns(lock as usize) => libc::EDEADLK,
         (Some(turn), _) => {
             // SAFETY: the caller's lock.
             let attempt = || unsafe {
@@ -40,12 +53,16 @@ fn take(lock: *mut Lock, mode: Mode, patience: Patience, real: impl FnOnce() -> 
                     Mode::Exclusive => libc::pthread_rwlock_trywrlock(lock),
                 }
             };
-            turn.lock(
-                control::Lock::other(lock as usize, mode),
-                patience.moment(),
-                attempt,
-                real,
-            )
+            let until = patience.moment();
+            match mode {
+                Mode::Exclusive if prefers_writers(lock) => {
+                    turn.lock_preferred(lock as usize, until, attempt, real)
+                }
+                _ => {
+                    let lock = control::Lock::other(lock as usize, mode);
+                    turn.lock(lock, until, attempt, real)
+                }
+            }
         }
     };
     if result == 0 {
