@@ -98,6 +98,50 @@ fn the_same_seed_is_the_same_execution() {
     assert!(told_apart > GALLERY.len() / 2, "{told_apart}");
 }
 
+/// Teams of OpenMP come and go at the library's pace, which must not show.
+#[test]
+fn the_same_seed_is_the_same_execution_however_fast_a_library_is() {
+    for source in ["barrier", "critical", "reduction", "shared"] {
+        let shop = Workshop::new();
+        let programs = format!("{}/../programs/clean", env!("CARGO_MANIFEST_DIR"));
+        let output = shop
+            .command(RACEHOUND)
+            .env("RACEHOUND_CC", "gcc")
+            .args(["cc", "-g", "-O1", "-fopenmp", "-o", "program"])
+            .arg(format!("{programs}/openmp_{source}.c"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{source}: {}", stderr(&output));
+        let mut hashes: Vec<String> = (0..15)
+            .map(|_| {
+                let output = scheduled(&shop, &["--schedule", "random", "--seed", "7"]);
+                let text = stderr(&output);
+                assert!(output.status.success(), "{source}: {text}");
+                assert!(!text.contains("does not repeat"), "{source}: {text}");
+                hash(&output)
+            })
+            .collect();
+        hashes.sort();
+        hashes.dedup();
+        assert_eq!(hashes.len(), 1, "{source}");
+    }
+}
+
+#[test]
+fn what_was_to_be_done_once_and_failed_is_tried_again_by_others() {
+    let shop = built("clean/cpp_call_once_throws.cpp");
+    for seed in 0..20 {
+        let output = scheduled(
+            &shop,
+            &["--schedule", "random", "--seed", &seed.to_string()],
+        );
+        assert!(output.status.success(), "{}", stderr(&output));
+        // Nobody is in the C library while another one throws.
+        let text = stderr(&output);
+        assert!(!text.contains("does not repeat"), "{seed}: {text}");
+    }
+}
+
 #[test]
 fn racefuzzer_confirms_the_real_race_of_figure_1_and_never_the_other() {
     let source = "figures/racefuzzer_1.c";

@@ -167,3 +167,21 @@ fn who_would_wait_for_its_own_read_write_lock_is_told_so_by_the_c_library() {
     let output = run(&shop, &["--schedule", "random"], &[]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
+
+#[test]
+fn who_does_something_once_does_not_wait_for_itself_in_silence() {
+    let shop = written(
+        "#include <pthread.h>\n\
+         static pthread_once_t once = PTHREAD_ONCE_INIT;\n\
+         static int depth;\n\
+         static void begin(void) { if (depth++ == 0) pthread_once(&once, begin); }\n\
+         int main(void) { return pthread_once(&once, begin); }\n",
+    );
+    let output = run(&shop, &["--schedule", "random"], &[]);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(FINDINGS), "{text}");
+    assert!(
+        text.contains("waits for what it is doing once itself"),
+        "{text}"
+    );
+}

@@ -38,6 +38,14 @@ fn obstacle(holders: &Holders, thread: u32, mode: Mode) -> String {
     }
 }
 
+fn what_is_done_once(doer: Option<u32>, thread: u32) -> String {
+    match doer {
+        Some(doer) if doer == thread => "what it is doing once itself".to_owned(),
+        Some(doer) => format!("what T{doer} is doing once"),
+        None => "what another thread is doing once".to_owned(),
+    }
+}
+
 /// Who holds something, told to one of them perhaps.
 fn hold(holders: &[u32], thread: u32) -> String {
     let mut holders = holders.to_vec();
@@ -78,7 +86,7 @@ fn waits(roster: &Roster) -> Vec<Wait> {
             Want::Wake { .. } => ("a futex that nobody wakes".to_owned(), None),
             Want::Round { .. } => ("a barrier that too few reach".to_owned(), None),
             Want::Gathering { .. } => ("the others of its team".to_owned(), None),
-            Want::Once(_) => ("what another thread is doing once".to_owned(), None),
+            Want::Once(address) => (what_is_done_once(roster.doer(address), number as u32), None),
             Want::Nothing | Want::Time | Want::Change { .. } => ("its turn".to_owned(), None),
             Want::Ready { events, .. } if events & libc::POLLIN != 0 => {
                 ("something to read that nobody writes".to_owned(), None)

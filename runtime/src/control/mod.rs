@@ -269,10 +269,16 @@ fn await_end(os_id: i32) {
     /// It takes a few dozen microseconds. Should it be kept from ending, so be it.
     const LOOKS: usize = 10_000;
     let _errno = Errno::keep();
+    // SAFETY: asks who we are.
+    let process = unsafe { libc::getpid() };
+    // The first thread of a process is there, and has its stack, until the process ends.
+    if os_id == process {
+        return;
+    }
     for _ in 0..LOOKS {
         // SAFETY: asks whether there is such a thread.
         unsafe {
-            if libc::syscall(libc::SYS_tgkill, libc::getpid(), os_id, 0) != 0 {
+            if libc::syscall(libc::SYS_tgkill, process, os_id, 0) != 0 {
                 return;
             }
             libc::sched_yield();
@@ -296,6 +302,7 @@ pub(crate) fn in_child() {
         }
         roster.running = number;
         roster.leaving.clear();
+        roster.forget_doers();
         if let Some(member) = number.and_then(|number| roster.member(number)) {
             // SAFETY: asks who we are.
             member.os_id = unsafe { libc::gettid() };

@@ -31,6 +31,8 @@ const ASLEEP: u32 = 3;
 const BUSY: u32 = 400;
 /// Looks at a thread that computes before real time counts for timers.
 const TIMELESS: u32 = 20;
+/// Looks at nobody running before others do not wait for a library any more.
+const LONG_AWAY: u32 = 2000;
 /// How long a strategy may hold a thread back.
 const HELD: Duration = Duration::from_secs(5);
 
@@ -76,7 +78,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
     // program's doing.
     unsafe { (*hot()).gone = 1 };
     let mut seen = (None, 0);
-    let (mut asleep, mut busy) = (0, 0);
+    let (mut asleep, mut busy, mut away) = (0, 0, 0);
     let mut patience = Patience::default();
     while !DISMISSED.load(Ordering::Relaxed) {
         std::thread::sleep(match seen.0 {
@@ -88,8 +90,12 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
             (roster.running, roster.steps)
         };
         let Some(number) = now.0 else {
+            away = if now == seen { away + 1 } else { 0 };
             seen = now;
             let_real_time_pass();
+            if away == LONG_AWAY && roster().gives_library_up() {
+                doubt::tell("OpenMP", "takes long to come back; others go on meanwhile");
+            }
             continue;
         };
         patience.look();

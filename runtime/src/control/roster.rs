@@ -133,9 +133,11 @@ pub(super) enum Standing {
     /// control.
     Outside,
     /// In a library that runs teams of threads, see [`team`](super::team). It will
-    /// come back by itself.
+    /// come back, when others are there perhaps.
     Library,
-    /// The same, but it waits there for others.
+    /// The same, but it comes back without anybody's help.
+    Returning,
+    /// The same, but it waits there for others, and may not come back.
     Idle,
     Ended,
 }
@@ -186,6 +188,15 @@ fn is_robust(mutex: usize) -> bool {
     unsafe { ((mutex + KIND) as *const u32).read_volatile() & ROBUST != 0 }
 }
 
+/// Whether somebody does what is to be done once, as the C library marks it. Who gives it
+/// up, by an exception or because it is cancelled, takes the mark away.
+fn is_being_done(once: usize) -> bool {
+    const STATE: u32 = 3;
+    const BEGUN: u32 = 1;
+    // SAFETY: the program's own, for which it waits.
+    unsafe { (once as *const u32).read_volatile() & STATE == BEGUN }
+}
+
 /// How a thread comes to a barrier.
 pub(super) enum Arrival {
     /// Others have yet to come: it waits until this round is over.
@@ -225,6 +236,8 @@ pub(crate) struct Roster {
     pub(super) leaving: Vec<i32>,
     /// The running thread sleeps, and that is as it should be.
     pub(super) excused: bool,
+    /// A library has run a team.
+    pub(super) uses_library: bool,
     /// A library has run tasks of the program: who waits for them it knows alone.
     pub(super) has_tasks: bool,
     /// Steps that may have fulfilled somebody's want.
@@ -300,6 +313,7 @@ impl Roster {
             waiting: Vec::new(),
             leaving: Vec::new(),
             excused: false,
+            uses_library: false,
             has_tasks: false,
             changes: 0,
             steps: 0,
@@ -427,10 +441,9 @@ impl Roster {
                 self.barriers.get(&barrier).is_none_or(|b| b.round != round)
             }
             Want::Gathering { team, round } => self.has_gathered(team, round),
-            Want::Once(address) => self
-                .under_way
-                .get(&address)
-                .is_none_or(|&other| other == number),
+            Want::Once(address) => {
+                !self.under_way.contains_key(&address) || !is_being_done(address)
+            }
             Want::Change { since } => self.changes != since,
             Want::Ready { fd, events } => {
                 let mut entry = libc::pollfd {
@@ -464,6 +477,12 @@ impl Roster {
     pub(super) fn next(&mut self, me: u32) -> Next {
         if self.running.is_some() {
             return Next::Nobody;
+        }
+        if self.uses_library {
+            self.complete_gatherings();
+            if self.awaits_library() {
+                return Next::Nobody;
+            }
         }
         // Who sleeps wakes when nobody else can go; but others may wait for it in vain, as
         // busy as they look.
@@ -691,8 +710,13 @@ impl Roster {
     /// Whether somebody is outside, or waits for something from there.
     fn depends_on_the_world(&self) -> bool {
         let mut waiting = self.standing(Standing::Waiting);
-        let away =
-            |member: &Member| matches!(member.standing, Standing::Outside | Standing::Library);
+        let away = |member: &Member| {
+            let standing = member.standing;
+            matches!(
+                standing,
+                Standing::Outside | Standing::Library | Standing::Returning
+            )
+        };
         self.members.iter().flatten().any(away)
             || waiting.any(|member| self.world(member.want) == World::Outside)
     }
@@ -904,6 +928,16 @@ impl Roster {
         barrier.round += 1;
         self.changes += 1;
         Some(Arrival::Last)
+    }
+
+    /// Who does what is to be done once.
+    pub(super) fn doer(&self, address: usize) -> Option<u32> {
+        self.under_way.get(&address).copied()
+    }
+
+    /// Nobody of before does anything any more.
+    pub(super) fn forget_doers(&mut self) {
+        self.under_way.clear();
     }
 
     pub(super) fn begin_once(&mut self, number: u32, address: usize) {

@@ -3,27 +3,32 @@
 //! barriers, and that is enough.
 //!
 //! While a thread is in the library it is not under control. The members of a team
-//! *gather* before they do anything, and again behind each barrier: nobody goes on
-//! before all are there, so what follows does not depend on how fast the library
-//! was. When a member is done it goes back into the library and waits there, idle,
-//! for another team; the master waits for the others. Only when all are done the
-//! library goes on by itself.
+//! *gather* before they do anything, and again in front of and behind each barrier:
+//! nobody goes on before all are there, so what follows does not depend on how fast
+//! the library was. When a member is done it goes back into the library and waits
+//! there, idle, for another team; the master waits for the others. Only when all are
+//! done the library goes on by itself.
+//!
+//! Who comes back from there without anybody's help is *returning*: others outside of
+//! the team, who could go on, wait for that, or what they do first would depend on
+//! how fast the library is.
 //!
 //! Tasks run in whichever thread the library likes, so a program with tasks runs
 //! under control but is not repeated by its seed.
 
-use super::doubt;
-use super::roster::{Next, Roster, Standing, Want};
+use super::roster::{Member, Next, Roster, Standing, Want};
 use super::turn::Turn;
 
 /// A team while it is at work.
 pub(super) struct Team {
-    size: u32,
+    size: usize,
     master: u32,
-    inside: u32,
+    /// How often all have come.
     round: u64,
+    /// Who is in the library, at a barrier.
+    at_barrier: Vec<u32>,
     /// Members that are not done yet.
-    left: u32,
+    left: usize,
 }
 
 impl Roster {
@@ -38,28 +43,74 @@ impl Roster {
         self.next(number)
     }
 
-    /// A member is where all have to come. The round that it waits to be over.
-    fn gather(&mut self, team: usize, size: u32, master: u32) -> u64 {
+    /// A member is about to wait until all have come. The round that it waits for.
+    fn gather(&mut self, team: usize, size: usize, master: u32) -> u64 {
         let team = self.teams.entry(team).or_insert(Team {
             size,
             master,
-            inside: 0,
             round: 0,
+            at_barrier: Vec::new(),
             left: size,
         });
-        let round = team.round;
-        team.inside += 1;
-        if team.inside == team.size {
-            team.inside = 0;
-            team.round += 1;
-            self.changes += 1;
+        team.round
+    }
+
+    /// Begins a new round for each team of which all have come.
+    pub(super) fn complete_gatherings(&mut self) {
+        for (&team, state) in &mut self.teams {
+            let round = state.round;
+            let here = |member: &&Member| {
+                member.standing == Standing::Waiting
+                    && member.want == Want::Gathering { team, round }
+            };
+            let come = self.members.iter().flatten().filter(here).count();
+            if come == state.size {
+                state.round += 1;
+                self.changes += 1;
+            }
         }
-        round
     }
 
     /// Whether all have come.
     pub(super) fn has_gathered(&self, team: usize, round: u64) -> bool {
         self.teams.get(&team).is_none_or(|team| team.round != round)
+    }
+
+    /// Whether somebody comes back from the library without anybody's help, or comes
+    /// to its team for the first time.
+    pub(super) fn awaits_library(&self) -> bool {
+        let is_returning = |member: &Member| member.standing == Standing::Returning;
+        !self.has_tasks
+            && (self.members.iter().flatten().any(is_returning)
+                || self.teams.values().any(|team| team.round == 0))
+    }
+
+    /// The library takes longer than it should by itself, so others do not wait for it.
+    /// Whether somebody did.
+    pub(super) fn gives_library_up(&mut self) -> bool {
+        let awaited = self.awaits_library();
+        self.has_tasks |= awaited;
+        awaited
+    }
+
+    /// A member goes into the library, to a barrier: how it stands there, until the last
+    /// one comes.
+    fn comes_to_barrier(&mut self, number: u32, at: usize) -> Standing {
+        let Some(team) = self.teams.get_mut(&at) else {
+            return Standing::Library;
+        };
+        team.at_barrier.push(number);
+        if team.at_barrier.len() < team.size {
+            return Standing::Library;
+        }
+        for other in std::mem::take(&mut team.at_barrier) {
+            if let Some(member) = self.member(other)
+                && member.standing == Standing::Library
+            {
+                member.standing = Standing::Returning;
+            }
+        }
+        Standing::Returning
     }
 
     /// A member is done: how it stands from now on.
@@ -74,11 +125,11 @@ impl Roster {
             if let Some(master) = self.member(master)
                 && master.standing == Standing::Idle
             {
-                master.standing = Standing::Library;
+                master.standing = Standing::Returning;
             }
         }
         match left == 0 && number == master {
-            true => Standing::Library,
+            true => Standing::Returning,
             false => Standing::Idle,
         }
     }
@@ -92,17 +143,31 @@ impl Turn {
     }
 
     /// Lets the library run a team.
+    pub(crate) fn run_team<R>(&self, real: impl FnOnce() -> R) -> R {
+        self.note(|roster| roster.uses_library = true);
+        self.in_library_as(Standing::Returning, real)
+    }
+
+    /// Does something in the library that may have to wait for others there.
     pub(crate) fn in_library<R>(&self, real: impl FnOnce() -> R) -> R {
+        self.in_library_as(Standing::Library, real)
+    }
+
+    fn in_library_as<R>(&self, standing: Standing, real: impl FnOnce() -> R) -> R {
         self.touch();
-        self.enter_library();
+        self.goes_away(|roster| roster.go_away(self.number, standing));
         let result = real();
         self.come_back();
         result
     }
 
-    /// The thread goes into the library, and will gather with others behind it.
-    pub(crate) fn enter_library(&self) {
-        self.goes_away(|roster| roster.go_away(self.number, Standing::Library));
+    /// The thread goes to a barrier of the library, and will gather with others behind
+    /// it.
+    pub(crate) fn enter_barrier(&self, team: usize) {
+        self.goes_away(|roster| {
+            let standing = roster.comes_to_barrier(self.number, team);
+            roster.go_away(self.number, standing)
+        });
     }
 
     /// The thread runs code of the program again.
@@ -112,7 +177,7 @@ impl Turn {
 
     /// The thread is a member of a team and waits for the others.
     pub(crate) fn gather(&self, team: usize, size: u32, master: u32) {
-        let round = self.note(|roster| roster.gather(team, size, master));
+        let round = self.note(|roster| roster.gather(team, size as usize, master));
         self.wait(Want::Gathering { team, round }, None, |_| None);
     }
 
@@ -128,13 +193,12 @@ impl Turn {
     pub(crate) fn task<R>(&self, body: impl FnOnce() -> R) -> R {
         let from_library = self.is_in_library();
         if from_library {
-            doubt::tell("OpenMP", "runs tasks in whichever thread it likes");
             self.note(|roster| roster.has_tasks = true);
         }
         self.come_back();
         let result = body();
         if from_library {
-            self.enter_library();
+            self.goes_away(|roster| roster.go_away(self.number, Standing::Library));
         }
         result
     }
@@ -143,7 +207,13 @@ impl Turn {
     pub(crate) fn is_in_library(&self) -> bool {
         self.note(|roster| {
             let member = roster.member(self.number);
-            member.is_some_and(|m| matches!(m.standing, Standing::Library | Standing::Idle))
+            member.is_some_and(|member| {
+                let standing = member.standing;
+                matches!(
+                    standing,
+                    Standing::Library | Standing::Returning | Standing::Idle
+                )
+            })
         })
     }
 

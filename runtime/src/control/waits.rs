@@ -34,6 +34,14 @@ impl Lock {
         }
     }
 
+    /// A lock of a library that keeps it where nobody sees it.
+    pub(crate) fn of_library(address: usize, reentrant: bool) -> Self {
+        Self {
+            reentrant,
+            ..Self::other(address, Mode::Exclusive)
+        }
+    }
+
     /// A lock of another kind.
     pub(crate) fn other(address: usize, mode: Mode) -> Self {
         Self {
@@ -365,7 +373,7 @@ impl Turn {
         self.note(|roster| roster.begin_once(self.number, address));
     }
 
-    /// It has ended, or was given up.
+    /// It has ended.
     pub(crate) fn end_once(&self, address: usize) {
         self.note(|roster| roster.end_once(address));
     }

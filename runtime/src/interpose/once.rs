@@ -82,9 +82,6 @@ fn may_give_up() {
     if let Some(call) = Call::begin() {
         for control in std::mem::take(&mut thread.once) {
             call.hands_on(control);
-            if let Some(turn) = call.turn() {
-                turn.end_once(control);
-            }
         }
     }
 }

@@ -7,11 +7,12 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use racehound_trace::Mode;
 
 use super::{Call, interpose};
-use crate::control::Lock;
+use crate::control::{Lock, doubt};
 use crate::sync::{self, Traits};
 use crate::thread::{self, Visit};
 
@@ -28,6 +29,8 @@ struct Team {
     ends: u64,
     barrier: u64,
     master: u32,
+    /// Somebody does what only one is to do.
+    does_single: AtomicBool,
 }
 
 impl Team {
@@ -39,6 +42,7 @@ impl Team {
             begins: 0,
             ends: 0,
             barrier: 0,
+            does_single: AtomicBool::new(false),
         }
     }
 }
@@ -104,7 +108,11 @@ unsafe fn region(body: Body, data: *mut c_void, real: impl FnOnce(Body, *mut c_v
         return real(body, data);
     };
     sync::post(&Visit::begin(), address(&team.begins), call.place);
-    in_library(&call, || real(member, (&raw mut team).cast()));
+    let real = || real(member, (&raw mut team).cast());
+    match call.turn() {
+        Some(turn) => turn.run_team(real),
+        None => real(),
+    }
     sync::take(&Visit::begin(), address(&team.ends), call.place);
     let visit = Visit::begin();
     for at in [&team.begins, &team.ends, &team.barrier] {
@@ -114,27 +122,52 @@ unsafe fn region(body: Body, data: *mut c_void, real: impl FnOnce(Body, *mut c_v
 
 /// A barrier of the current team.
 fn barrier(real: impl FnOnce()) {
-    let team = thread::current().map_or(0, |thread| thread.team);
-    let Some(call) = Call::begin().filter(|_| team != 0) else {
+    let (Some(call), Some(team)) = (Call::begin(), current_team()) else {
         return real();
     };
-    // SAFETY: the team outlives its members' stay.
-    let team = unsafe { &*(team as *const Team) };
     let at = address(&team.barrier);
     tasks_done(&call);
     sync::arrive(&Visit::begin(), at, call.place);
-    gather(&call, team);
-    if let Some(turn) = call.turn() {
-        turn.enter_library();
-    }
-    real();
-    gather(&call, team);
+    at_barrier(&call, real);
     sync::depart(&Visit::begin(), at, call.place);
     tasks_known(&call);
 }
 
+/// Waits by `real` in the library until all of the team do. Under control all gather in
+/// front of it and behind it.
+fn at_barrier(call: &Call, real: impl FnOnce()) {
+    let (Some(turn), Some(team)) = (call.turn(), current_team()) else {
+        return real();
+    };
+    gather(call, team);
+    turn.enter_barrier(ptr::from_ref(team) as usize);
+    real();
+    gather(call, team);
+}
+
+/// The current team, if the thread works in one.
+fn current_team() -> Option<&'static Team> {
+    let team = thread::current().map_or(0, |thread| thread.team);
+    // SAFETY: the team outlives its members' stay.
+    (team != 0).then(|| unsafe { &*(team as *const Team) })
+}
+
+/// Whether the thread is the one of its team that does what only one is to do, and whose
+/// results the others get. They wait for it at a barrier.
+fn begins_single() -> bool {
+    current_team().is_none_or(|team| !team.does_single.swap(true, Ordering::Relaxed))
+}
+
+/// It has done that, and the others wait at the barrier.
+fn ends_single() {
+    if let Some(team) = current_team() {
+        team.does_single.store(false, Ordering::Relaxed);
+    }
+}
+
 /// All tasks together are one object: which of them a wait is for is not known.
 static TASKS: u64 = 0;
+static ARE_THERE_TASKS: AtomicBool = AtomicBool::new(false);
 static CRITICAL: u64 = 0;
 static ATOMIC: u64 = 0;
 static ORDERED: u64 = 0;
@@ -152,7 +185,10 @@ fn awaits_tasks(real: impl FnOnce()) {
     let Some(call) = Call::begin() else {
         return real();
     };
-    in_library(&call, real);
+    match ARE_THERE_TASKS.load(Ordering::Relaxed) {
+        true => in_library(&call, real),
+        false => real(),
+    }
     tasks_known(&call);
 }
 
@@ -193,7 +229,7 @@ fn lock(guard: Guard, real: impl Fn()) {
                 real();
                 0
             };
-            turn.lock(Lock::mutex(at, guard.nests), None, real, real);
+            turn.lock(Lock::of_library(at, guard.nests), None, real, real);
         }
         None => real(),
     }
@@ -384,7 +420,12 @@ interpose! {
         let mut made = 0;
         // It looks into the data as well, so the data must be the program's own.
         let result = &raw mut made;
-        region(body, data, |_, _| *result = real::GOMP_parallel_reductions(body, data, threads, flags));
+        let real = || real::GOMP_parallel_reductions(body, data, threads, flags);
+        region(body, data, |_, _| match Call::begin().and_then(|call| call.turn()) {
+            // Nobody gathers.
+            Some(turn) => *result = turn.in_library(real),
+            None => *result = real(),
+        });
         made
     }
 
@@ -416,7 +457,11 @@ interpose! {
         let Some(call) = Call::begin() else {
             return real::GOMP_single_copy_start();
         };
-        let data = in_library(&call, || real::GOMP_single_copy_start());
+        if call.turn().is_some() && begins_single() {
+            return real::GOMP_single_copy_start();
+        }
+        let mut data = ptr::null_mut();
+        at_barrier(&call, || data = real::GOMP_single_copy_start());
         if !data.is_null() {
             tasks_known(&call);
         }
@@ -428,7 +473,10 @@ interpose! {
             return real::GOMP_single_copy_end(data);
         };
         tasks_done(&call);
-        in_library(&call, || real::GOMP_single_copy_end(data));
+        at_barrier(&call, || {
+            ends_single();
+            real::GOMP_single_copy_end(data);
+        });
     }
 
     fn GOMP_critical_start() {
@@ -499,6 +547,9 @@ interpose! {
         let Some(call) = Call::begin() else {
             return real::GOMP_ordered_start();
         };
+        if call.turn().is_some() {
+            doubt::tell("OpenMP", "has iterations wait for their order where it is not seen");
+        }
         in_library(&call, || real::GOMP_ordered_start());
         sync::take(&Visit::begin(), address(&ORDERED), call.place);
     }
@@ -541,6 +592,9 @@ interpose! {
             );
         };
         tasks_done(&call);
+        if call.turn().is_some() && !ARE_THERE_TASKS.swap(true, Ordering::Relaxed) {
+            doubt::tell("OpenMP", "runs tasks in whichever thread it likes");
+        }
         let align = align.max(align_of::<Task>() as c_long);
         let gap = size_of::<Task>().next_multiple_of(align as usize);
         let mut task = Task { body, copy, data, size, gap };
