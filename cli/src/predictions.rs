@@ -17,6 +17,8 @@ const PECAN: &str = "pecan";
 pub(crate) struct Predicted {
     pub(crate) finding: Finding,
     pub(crate) prediction: Prediction,
+    /// Others at the same source positions.
+    others: Vec<Prediction>,
 }
 
 /// One finding for each kind of anomaly and source positions, by kind.
@@ -32,10 +34,12 @@ pub(crate) fn findings(trace: &Trace, forecast: &Forecast<'_>) -> Vec<Predicted>
         match all.get_mut(at) {
             Some(first) => {
                 first.finding.locations += usize::from(first.finding.location != finding.location);
+                first.others.push(prediction.clone());
             }
             None => all.push(Predicted {
                 finding,
                 prediction: prediction.clone(),
+                others: Vec::new(),
             }),
         }
     }
@@ -44,6 +48,35 @@ pub(crate) fn findings(trace: &Trace, forecast: &Forecast<'_>) -> Vec<Predicted>
         predicted.finding.id = format!("R{}", i + 1);
     }
     all
+}
+
+/// Of the predictions at the same source positions so many are put to the test.
+const MOST_INSTANCES: usize = 16;
+
+impl Predicted {
+    /// The events that were predicted, and others at the same source positions.
+    pub(crate) fn instances(&self, forecast: &Forecast<'_>) -> impl Iterator<Item = Prediction> {
+        let firsts = std::iter::once(&self.prediction).chain(&self.others);
+        let firsts: Vec<Prediction> = firsts.cloned().collect();
+        let rest = { firsts.iter() }.flat_map(|p| forecast.instances(p).skip(1));
+        let rest: Vec<Prediction> = rest.collect();
+        firsts.into_iter().chain(rest).take(MOST_INSTANCES)
+    }
+
+    /// Tells it as it is with these events, at the same places.
+    pub(crate) fn tell_as(
+        &mut self,
+        trace: &Trace,
+        forecast: &Forecast<'_>,
+        prediction: &Prediction,
+    ) {
+        let circumstances = forecast.circumstances(std::slice::from_ref(prediction));
+        let about = |event: &u32| circumstances.get(event);
+        let told = finding(trace, forecast.pattern(prediction), prediction, &about);
+        self.finding.accesses = told.accesses;
+        self.finding.location = told.location;
+        self.finding.reasons = told.reasons;
+    }
 }
 
 fn finding<'c>(
@@ -141,7 +174,7 @@ fn reason<'c>(
         if steps.len() < 2 {
             continue;
         }
-        let numbers: Vec<String> = steps.iter().map(|i| (i + 1).to_string()).collect();
+        let numbers: Vec<String> = steps.iter().map(|i| format!("({})", i + 1)).collect();
         let root = about(&prediction.events[first]).and_then(|c| c.region);
         let made = match root {
             Some(Root::Lock(lock)) => {

@@ -58,10 +58,10 @@ fn a_prediction_has_its_places_locks_and_region() {
     let shown = text(&output.stdout);
     for part in [
         "R1 atomicity violation on count (r-w-r)  predicted",
-        "read  at 3, thread T1, protected by own, other",
-        "write at 10, thread T2, protected by other",
-        "read  at 6, thread T1, protected by own, other",
-        "1 and 3 are in a critical section of own; there is a schedule for it (pecan)",
+        "(1) read  at 3, thread T1, protected by own, other",
+        "(2) write at 10, thread T2, protected by other",
+        "(3) read  at 6, thread T1, protected by own, other",
+        "(1) and (3) are in a critical section of own; there is a schedule for it (pecan)",
         "0 observed, 1 predicted; exit code 0",
     ] {
         assert!(shown.contains(part), "{part}\n{shown}");

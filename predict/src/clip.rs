@@ -67,16 +67,20 @@ pub(crate) fn order(
     order
 }
 
-/// An order as text, the events of the prediction marked.
-pub(crate) fn schedule(trace: &Trace, pattern: &Pattern, tuple: &[u32], order: &[u32]) -> Schedule {
+/// An order as text, the events of the prediction marked. All places that count are
+/// watched, also those to which nobody comes: who stops before an access must not go on
+/// with it because the schedule does not name its place.
+pub(crate) fn schedule(
+    trace: &Trace,
+    pattern: &Pattern,
+    tuple: &[u32],
+    order: &[u32],
+    watched: impl Iterator<Item = SiteId>,
+) -> Schedule {
     let mut schedule = Schedule::default();
-    let mut watched: Vec<SiteId> = Vec::new();
     let mut names = Names::new(trace);
     for at in order {
         let event = &trace.events[*at as usize];
-        if !is_landmark(event.op.kind()) {
-            watched.push(event.site);
-        }
         let step = tuple.iter().position(|e| e == at);
         let mark = step.map(|number| Mark {
             event: number,
@@ -94,9 +98,7 @@ pub(crate) fn schedule(trace: &Trace, pattern: &Pattern, tuple: &[u32], order: &
             schedule.notify(names.thread(woken));
         }
     }
-    watched.sort_unstable();
-    watched.dedup();
-    schedule.watched = watched.into_iter().map(|site| names.site(site)).collect();
+    schedule.watched = watched.map(|site| names.site(site)).collect();
     schedule.watched.sort_unstable();
     schedule.watched.dedup();
     schedule.anomaly = Some(Anomaly {

@@ -1,16 +1,19 @@
 //! What a trace foretells.
 
+use std::cell::OnceCell;
+
 use racehound_schedule::{Naming, Schedule};
 use racehound_trace::{FunctionId, SiteId, SyncId, ThreadId, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clip;
+use crate::flow::{self, Flow};
 use crate::index::{Index, Settings, Stand};
 use crate::order::Atomics;
 use crate::pattern::{Kind, Pattern, builtin};
 use crate::regions::{Regions, Root};
 use crate::search::{Outcome, Search, Verdict, has_long_regions, spares_the_protected};
-use crate::weave::{Goal, Weave, Woven, weave};
+use crate::weave::{Breadth, Goal, Weave, Woven, weave, weave_with};
 
 /// What to look for, and how.
 #[derive(Clone, Debug)]
@@ -47,6 +50,21 @@ pub struct Prediction {
     /// Whether there is a schedule in which it happens. Where there is none, it
     /// was given up after long trying, and the prediction rests on the search.
     pub has_schedule: bool,
+    /// Other events at the same places, to other memory or of other threads. Whether
+    /// these can happen only their schedules tell.
+    pub others: Vec<Vec<u32>>,
+}
+
+impl Prediction {
+    /// The same with other events.
+    fn with(&self, events: &[u32]) -> Self {
+        Self {
+            pattern: self.pattern,
+            events: events.to_vec(),
+            has_schedule: self.has_schedule,
+            others: Vec::new(),
+        }
+    }
 }
 
 /// Where an event of a prediction happens.
@@ -62,6 +80,8 @@ pub struct Circumstances {
 #[derive(Debug)]
 pub struct Forecast<'t> {
     index: Index<'t>,
+    /// Made when the first schedule is asked for.
+    flow: OnceCell<Flow>,
     patterns: Vec<Pattern>,
     regions: Regions,
     racing: FxHashSet<SiteId>,
@@ -128,6 +148,17 @@ pub fn predict_until<'t>(
             }
             _ => pattern,
         };
+        if let Some(known) = found.get_mut(&(name, sites.clone()))
+            && known.prediction.has_schedule
+        {
+            let mut events = events.to_vec();
+            // A race can come in either order.
+            if known.prediction.pattern != pattern {
+                events.reverse();
+            }
+            known.prediction.others.push(events);
+            return Verdict::Accepted;
+        }
         // What is in between two nodes is all the same to a schedule.
         let stands: Vec<Stand> = events.iter().map(|e| index.stand(*e)).collect();
         let woven = tried
@@ -138,6 +169,7 @@ pub fn predict_until<'t>(
                 pattern,
                 events: events.to_vec(),
                 has_schedule: false,
+                others: Vec::new(),
             },
             is_open: false,
         });
@@ -152,6 +184,7 @@ pub fn predict_until<'t>(
                     pattern,
                     events: events.to_vec(),
                     has_schedule: true,
+                    others: Vec::new(),
                 };
                 Verdict::Accepted
             }
@@ -170,6 +203,7 @@ pub fn predict_until<'t>(
     let predictions = |found: Vec<Found>| found.into_iter().map(|f| f.prediction).collect();
     let mut forecast = Forecast {
         index,
+        flow: OnceCell::new(),
         patterns: patterns.clone(),
         regions,
         racing,
@@ -210,6 +244,7 @@ fn goal(kind: Kind, events: &[u32]) -> Goal<'_> {
     Goal {
         events,
         neighbours: kind == Kind::Race,
+        waypoints: &[],
     }
 }
 
@@ -230,8 +265,16 @@ impl Forecast<'_> {
             pattern: self.patterns.iter().position(other_way)?,
             events: vec![b, a],
             has_schedule: race.has_schedule,
+            others: Vec::new(),
         })
         .filter(|_| pattern.kind() == Kind::Race)
+    }
+
+    /// A prediction, and the same with other events.
+    pub fn instances(&self, prediction: &Prediction) -> impl Iterator<Item = Prediction> {
+        let events = std::iter::once(&prediction.events).chain(&prediction.others);
+        let all: Vec<Prediction> = events.map(|events| prediction.with(events)).collect();
+        all.into_iter()
     }
 
     /// The pattern of a prediction.
@@ -266,18 +309,55 @@ impl Forecast<'_> {
         sites.map_or(&[], Vec::as_slice)
     }
 
-    fn weave(&self, prediction: &Prediction) -> Option<Weave> {
+    /// Orders in which events happen as a prediction says, the likeliest to be followed
+    /// first.
+    fn weaves(&self, prediction: &Prediction) -> impl Iterator<Item = Weave> + '_ {
         let kind = self.pattern(prediction).kind();
-        match weave(&self.index, goal(kind, &prediction.events)) {
-            Woven::Feasible(weave) => Some(weave),
-            Woven::Infeasible | Woven::Unknown => None,
-        }
+        let events = prediction.events.clone();
+        let flow = self.flow.get_or_init(|| Flow::new(&self.index));
+        let mut known: Vec<Weave> = Vec::new();
+        let mut detours: Option<std::vec::IntoIter<Vec<u32>>> = None;
+        let mut breadths = [Breadth::Faithful, Breadth::All, Breadth::Least].into_iter();
+        let next = move || {
+            loop {
+                let goal = goal(kind, &events);
+                let (goal, breadth) = match breadths.next() {
+                    Some(breadth) => (goal, breadth),
+                    None => {
+                        let detours = detours.get_or_insert_with(|| {
+                            let first = known.first().filter(|_| kind == Kind::Race);
+                            let order = first.map(|w| clip::order(&self.index, w, goal, &|_| true));
+                            let order = order.unwrap_or_default();
+                            flow::detours(&self.index, &order).into_iter()
+                        });
+                        let waypoints = &detours.next()?;
+                        let woven = weave_with(
+                            &self.index,
+                            Goal { waypoints, ..goal },
+                            flow,
+                            Breadth::Faithful,
+                        );
+                        match woven {
+                            Woven::Feasible(weave) => return Some(weave),
+                            Woven::Infeasible | Woven::Unknown => continue,
+                        }
+                    }
+                };
+                if let Woven::Feasible(weave) = weave_with(&self.index, goal, flow, breadth)
+                    && !known.contains(&weave)
+                {
+                    known.push(weave.clone());
+                    return Some(weave);
+                }
+            }
+        };
+        std::iter::from_fn(next)
     }
 
     /// All accesses and synchronisation up to a prediction's last event, by their
     /// index in the trace, in an order in which it happens.
     pub fn order(&self, prediction: &Prediction) -> Option<Vec<u32>> {
-        let weave = self.weave(prediction)?;
+        let weave = self.weaves(prediction).next()?;
         let goal = goal(self.pattern(prediction).kind(), &prediction.events);
         Some(clip::order(&self.index, &weave, goal, &|_| true))
     }
@@ -286,20 +366,25 @@ impl Forecast<'_> {
     /// synchronisation, for the accesses of the prediction, and for those whose
     /// order synchronisation leaves open.
     pub fn schedule(&self, prediction: &Prediction) -> Option<Schedule> {
-        let weave = self.weave(prediction)?;
+        self.schedules(prediction).next()
+    }
+
+    /// That schedule, and others that lead to the same events: with other parts of what
+    /// happened before, so that other values are read and other branches taken.
+    pub fn schedules(&self, prediction: &Prediction) -> impl Iterator<Item = Schedule> + '_ {
         let pattern = self.pattern(prediction);
-        let goal = goal(pattern.kind(), &prediction.events);
         let events = &self.index.trace.events;
         let own = prediction.events.iter().map(|e| events[*e as usize].site);
         let mut watched = self.racing.clone();
         watched.extend(own.flat_map(|site| self.namesakes(site)));
-        let order = clip::order(&self.index, &weave, goal, &|site| watched.contains(&site));
-        Some(clip::schedule(
-            self.index.trace,
-            pattern,
-            &prediction.events,
-            &order,
-        ))
+        let tuple = prediction.events.clone();
+        self.weaves(prediction).map(move |weave| {
+            let goal = goal(pattern.kind(), &tuple);
+            let counts = |site| watched.contains(&site);
+            let order = clip::order(&self.index, &weave, goal, &counts);
+            let watched = watched.iter().copied();
+            clip::schedule(self.index.trace, pattern, &tuple, &order, watched)
+        })
     }
 
     /// Under which circumstances the events of predictions happen.

@@ -31,6 +31,7 @@
 
 mod clip;
 mod context;
+mod flow;
 mod forecast;
 mod guess;
 mod index;

@@ -111,6 +111,21 @@ impl OrderGraph {
         self.lives.len()
     }
 
+    /// Whether a thread has begun before an event.
+    pub(crate) fn has_begun(&self, thread: ThreadId, event: u32) -> bool {
+        let first = self.lives[thread.index()].rows.first();
+        first.is_some_and(|row| row.first < event)
+    }
+
+    /// All moments: where they begin, and whose they are.
+    pub(crate) fn moments(&self) -> impl Iterator<Item = (u32, ThreadId, Moment)> + '_ {
+        let lives = self.lives.iter().enumerate();
+        lives.flat_map(|(thread, life)| {
+            let rows = life.rows.iter().zip(0..);
+            rows.map(move |(row, moment)| (row.first, ThreadId::from_index(thread), moment))
+        })
+    }
+
     /// The moment of one of the thread's events.
     pub(crate) fn moment(&self, thread: ThreadId, event: u32) -> Moment {
         let rows = &self.lives[thread.index()].rows;

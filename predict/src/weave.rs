@@ -3,8 +3,10 @@
 //!
 //! # The idea
 //! The schedule is the trace with as little changed as possible. What has to
-//! happen at all is found first: the tuple, what must come before it, and no more,
-//! which cuts the schedule after the violation. Up to the *outermost lock* that
+//! happen at all is found first: the tuple, what must come before it, and as much of
+//! the rest as is asked for, but nothing behind it, which cuts the schedule after the
+//! violation. Whether the tuple can happen is decided with the least. Up to the
+//! *outermost lock* that
 //! protects an event of the tuple everything stays as it was. From there on the
 //! earliest event of the trace goes next that can, and that leaves everybody else
 //! a way on. So events are moved behind others only where the trace's own order
@@ -42,6 +44,7 @@ use racehound_trace::{Mode, SyncId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::ContextId;
+use crate::flow::Flow;
 use crate::index::{Act, Index, NONE, Node};
 use crate::order::Moment;
 
@@ -80,16 +83,72 @@ pub(crate) struct Goal<'g> {
     pub(crate) events: &'g [u32],
     /// Whether the two stand at their accesses together.
     pub(crate) neighbours: bool,
+    /// Before two stand together: accesses that come in this order.
+    pub(crate) waypoints: &'g [u32],
 }
 
-/// Finds an order in which the goal is reached.
+impl<'g> Goal<'g> {
+    /// What comes in a given order.
+    fn steps(&self) -> &'g [u32] {
+        match self.neighbours {
+            true => self.waypoints,
+            false => self.events,
+        }
+    }
+}
+
+/// Finds an order in which the goal is reached, with as little as it takes.
 pub(crate) fn weave(index: &Index<'_>, goal: Goal<'_>) -> Woven {
-    let Some(must) = Limits::required(index, goal) else {
+    match Limits::required(index, goal) {
+        Some(must) => weave_within(index, goal, &must),
+        None => Woven::Infeasible,
+    }
+}
+
+/// How much of what happened before a tuple happens in its schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Breadth {
+    /// All that can happen as it was, with the same values read.
+    Faithful,
+    /// All that no order forbids: the paper's.
+    All,
+    /// As little as it takes.
+    Least,
+}
+
+/// Finds an order in which the goal is reached, with so much of the trace.
+pub(crate) fn weave_with(
+    index: &Index<'_>,
+    goal: Goal<'_>,
+    flow: &Flow,
+    breadth: Breadth,
+) -> Woven {
+    if breadth == Breadth::Least {
+        return weave(index, goal);
+    }
+    let Some(least) = Limits::required(index, goal) else {
         return Woven::Infeasible;
     };
+    let mut must = least.clone();
+    let reads = breadth == Breadth::Faithful;
+    let stops = flow.stops(index, goal, &least.stops, reads);
+    for (t, stop) in stops.into_iter().enumerate() {
+        if !must.fixed[t] && index.order.has_begun(ThreadId::from_index(t), stop) {
+            must.stops[t] = must.stops[t].max(stop);
+        }
+    }
+    must.complete(index);
+    match must.is_within(&least) {
+        true => weave_within(index, goal, &must),
+        false => Woven::Infeasible,
+    }
+}
+
+/// Finds an order in which everybody goes as far as it must.
+fn weave_within(index: &Index<'_>, goal: Goal<'_>, must: &Limits) -> Woven {
     let may = must.closing(index);
     let late = must.outermost(index, goal);
-    let mut loom = Loom::new(index, goal, &must, &may);
+    let mut loom = Loom::new(index, goal, must, &may);
     let mut woven = loom.run(late);
     if late > 0 && !matches!(woven, Woven::Feasible(_)) {
         if may.nodes(index) > LARGEST {
@@ -135,15 +194,15 @@ impl Limits {
             let stops = &mut limits.stops[thread.index()];
             *stops = (*stops).max(stop);
         }
-        let fixed: Vec<(usize, u32)> = (0..threads)
-            .filter(|t| limits.fixed[*t])
-            .map(|t| (t, limits.stops[t]))
-            .collect();
+        let tuple = limits.clone();
         limits.complete(index);
-        fixed
-            .iter()
-            .all(|(thread, stop)| limits.stops[*thread] == *stop)
-            .then_some(limits)
+        limits.is_within(&tuple).then_some(limits)
+    }
+
+    /// Whether nobody goes further who must not.
+    fn is_within(&self, fixed: &Self) -> bool {
+        let stops = self.stops.iter().zip(&fixed.stops).zip(&fixed.fixed);
+        { stops }.all(|((stop, most), is_fixed)| !is_fixed || stop <= most)
     }
 
     /// Adds whatever must come before.
@@ -184,8 +243,7 @@ impl Limits {
                 let mut further = limits.clone();
                 further.stops[thread.index()] = release + 1;
                 further.complete(index);
-                let allowed = |t: usize| !limits.fixed[t] || further.stops[t] == limits.stops[t];
-                if (0..further.stops.len()).all(allowed) {
+                if further.is_within(&limits) {
                     limits = further;
                 }
             }
@@ -209,7 +267,7 @@ impl Limits {
             let open = open_sections(index, thread, event);
             open.map(|node| node.event).min()
         };
-        let events = goal.events.iter();
+        let events = goal.events.iter().chain(goal.waypoints);
         let tuple = events.map(|&e| around(thread_of(index, e), e).unwrap_or(e));
         let ends = (0..self.stops.len()).filter_map(|t| {
             let stop = self.stops[t];
@@ -280,7 +338,7 @@ struct State {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Node(usize),
-    /// An event of the tuple, by its number.
+    /// An event of the tuple or a waypoint, by its number.
     Tuple(usize),
 }
 
@@ -469,7 +527,7 @@ impl<'l, 't> Loom<'l, 't> {
     fn event(&self, thread: ThreadId, step: Step) -> u32 {
         match step {
             Step::Node(n) => self.index.nodes[thread.index()][n].event,
-            Step::Tuple(n) => self.goal.events[n],
+            Step::Tuple(n) => self.goal.steps()[n],
         }
     }
 
@@ -477,14 +535,11 @@ impl<'l, 't> Loom<'l, 't> {
         let t = thread.index();
         let node = self.index.nodes[t].get(state.next[t]);
         let node = node.filter(|n| n.event < limits.stops[t]);
-        // Both stand at theirs in the end; there is nothing to do until then.
-        let tuple = match self.goal.neighbours {
-            true => None,
-            false => (state.done..self.goal.events.len())
-                .find(|n| thread_of(self.index, self.goal.events[*n]) == thread),
-        };
-        match (node, tuple) {
-            (Some(node), Some(n)) if self.goal.events[n] <= node.event => Some(Step::Tuple(n)),
+        // Those who meet stand at theirs in the end; there is nothing to do until then.
+        let tuple = self.goal.steps();
+        let next = (state.done..tuple.len()).find(|n| thread_of(self.index, tuple[*n]) == thread);
+        match (node, next) {
+            (Some(node), Some(n)) if tuple[n] <= node.event => Some(Step::Tuple(n)),
             (Some(_), _) => Some(Step::Node(state.next[t])),
             (None, Some(n)) => Some(Step::Tuple(n)),
             (None, None) => None,
@@ -526,7 +581,7 @@ impl<'l, 't> Loom<'l, 't> {
                 // If it is a node as well, that has its own conditions.
                 let t = thread.index();
                 let node = self.index.nodes[t].get(state.next[t]);
-                let same = node.filter(|node| node.event == self.goal.events[n]);
+                let same = node.filter(|node| node.event == self.goal.steps()[n]);
                 n == state.done
                     && same.is_none_or(|_| self.can_go(state, thread, Step::Node(state.next[t])))
             }
@@ -573,8 +628,8 @@ impl<'l, 't> Loom<'l, 't> {
         let informed =
             release.moment == node.moment || self.is_informed(state, thread, release.moment);
         let linked = self.is_linked(state, thread, node.event, release.event);
-        let alone = self.goal.neighbours || {
-            let left = &self.goal.events[state.done..];
+        let alone = {
+            let left = &self.goal.steps()[state.done..];
             let own = |e: &u32| {
                 thread_of(self.index, *e) == thread && (node.event..release.event).contains(e)
             };
@@ -601,7 +656,7 @@ impl<'l, 't> Loom<'l, 't> {
         let mut steps = self.steps(state, self.may);
         steps.retain(|(_, thread, step)| self.can_go(state, *thread, *step));
         let rank = |thread: ThreadId| {
-            let left = self.goal.events[state.done.min(self.goal.events.len())..].iter();
+            let left = self.goal.steps()[state.done..].iter();
             let mut threads = left.map(|e| thread_of(self.index, *e));
             threads.position(|t| t == thread).unwrap_or(usize::MAX)
         };

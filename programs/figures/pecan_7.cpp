@@ -12,11 +12,12 @@
 #include <thread>
 #include <vector>
 
-class Vector { // java.util.Vector: every method is synchronized
+class Vector { // java.util.Vector: every method is synchronized, and there is room for ten
     std::mutex monitor;
     std::vector<int> items;
 
 public:
+    Vector() { items.reserve(10); }
     size_t size() {
         std::lock_guard<std::mutex> synchronized(monitor);
         return items.size();                  // 1: HERE
@@ -58,6 +59,7 @@ int main() {
     queue.add(1);
     std::thread first(handleOne);
     std::thread second([] {
+        nap();
         nap();
         handleOne();
     });

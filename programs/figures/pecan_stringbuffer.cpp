@@ -5,36 +5,40 @@
 // shows: never
 // harm: abort
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <stdexcept>
-#include <string>
 #include <thread>
 
-class StringBuffer {
+class StringBuffer { // java.lang.StringBuffer: an array and how much of it is in use
     std::mutex monitor;
-    std::string value;
+    char value[16];
+    size_t count;
 
 public:
-    explicit StringBuffer(const char *text) : value(text) {}
+    explicit StringBuffer(const char *text) : count(std::strlen(text)) {
+        for (size_t i = 0; i < count; i++) value[i] = text[i];
+    }
 
     size_t length() {
         std::lock_guard<std::mutex> synchronized(monitor);
-        return value.size();                          // HERE
+        return count;                                 // HERE
     }
-    void getChars(size_t count, std::string &into) {
+    void getChars(size_t end, char *into) {
         std::lock_guard<std::mutex> synchronized(monitor);
-        if (count > value.size())                     // HERE
+        if (end > count)                              // HERE
             throw std::out_of_range("StringIndexOutOfBoundsException");
-        into.append(value, 0, count);
+        for (size_t i = 0; i < end; i++) into[i] = value[i];
     }
-    void setLength(size_t count) {
+    void setLength(size_t length) {
         std::lock_guard<std::mutex> synchronized(monitor);
-        value.resize(count);                          // HERE
+        count = length;                               // HERE
     }
     void append(StringBuffer &sb) {
         std::lock_guard<std::mutex> synchronized(monitor);
         size_t len = sb.length();
-        sb.getChars(len, value);
+        sb.getChars(len, value + count);
+        count += len;
     }
 };
 

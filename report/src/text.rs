@@ -26,8 +26,14 @@ fn status_style(status: Status) -> Style {
 /// One finding, as a block of lines.
 pub fn finding(finding: &Finding) -> String {
     let mut out = heading(finding);
-    for access in &finding.accesses {
-        access_line(&mut out, access);
+    // Reasons tell three and more apart by their numbers.
+    let is_numbered = finding.accesses.len() > 2;
+    for (i, access) in finding.accesses.iter().enumerate() {
+        let number = match is_numbered {
+            true => format!("({}) ", i + 1),
+            false => String::new(),
+        };
+        access_line(&mut out, &number, access);
     }
     for (by, because) in folded(finding) {
         let _ = writeln!(out, "    {FAINT}{because} ({by}){FAINT:#}");
@@ -154,7 +160,7 @@ pub(crate) fn harms(out: &mut String, finding: &Finding) {
     }
 }
 
-fn access_line(out: &mut String, access: &Access) {
+fn access_line(out: &mut String, number: &str, access: &Access) {
     let atomic = if access.atomic { "atomic " } else { "" };
     let place = match &access.function {
         Some(function) => format!("{} in {function}", access.site),
@@ -170,7 +176,7 @@ fn access_line(out: &mut String, access: &Access) {
     };
     let _ = writeln!(
         out,
-        "    {:<5} at {}, thread {}{}",
+        "    {number}{:<5} at {}, thread {}{}",
         format!("{atomic}{}", access.op),
         printable(&place),
         printable(&access.thread),

@@ -11,7 +11,8 @@
 //!
 //! # What is confirmed
 //! Only what happened. For a race, both threads stood at their accesses at the
-//! same time, able to go, about to access the same memory: a [`Meeting`]. For any
+//! same time, able to go, about to access the same memory: a [`Meeting`], even if the
+//! first access ends the program. For any
 //! other anomaly its events happened in the pattern's order, and they accessed the
 //! same variable where the pattern says so, and different ones where it says that.
 //!
@@ -73,7 +74,9 @@ impl fmt::Display for Fate {
         match self {
             Self::Confirmed => f.write_str("confirmed"),
             Self::Diverged(divergence) => write!(f, "left the schedule at {divergence}"),
-            Self::Elsewhere => f.write_str("the accesses were to other variables"),
+            Self::Elsewhere => f.write_str(
+                "came to the end of the schedule, but the accesses were to other variables",
+            ),
             Self::Unfinished => f.write_str("ended before the schedule did"),
         }
     }
@@ -94,6 +97,8 @@ pub struct Follow<N> {
     happened: Vec<(Mark, Pending)>,
     meetings: Vec<Meeting>,
     fate: Fate,
+    /// There is more to follow: also behind a meeting, which is a race whatever comes of it.
+    is_open: bool,
     steps: u64,
     rest: Sequential,
 }
@@ -118,6 +123,7 @@ impl<N: Naming> Follow<N> {
             happened: Vec::new(),
             meetings: Vec::new(),
             fate: Fate::Unfinished,
+            is_open: true,
             steps: 0,
             rest: Sequential::new(),
         }
@@ -133,9 +139,13 @@ impl<N: Naming> Follow<N> {
         self.cursor.schedule()
     }
 
-    /// What the anomaly's events were, in pattern order, as far as they happened.
+    /// What the anomaly's events were, in pattern order, as far as they happened: of a race,
+    /// the accesses at which both stood.
     pub fn happened(&self) -> impl Iterator<Item = &Pending> + '_ {
-        self.happened.iter().map(|(_, pending)| pending)
+        let met = self.meetings.first();
+        let met = met.into_iter().flat_map(|m| [&m.postponed, &m.arrived]);
+        let passed = self.happened.iter().map(|(_, pending)| pending);
+        met.chain(passed.filter(|_| self.meetings.is_empty()))
     }
 
     fn stands_at_landmark(&mut self, pending: &Pending) -> bool {
@@ -159,7 +169,10 @@ impl<N: Naming> Follow<N> {
             at: Some(self.names.point(p)),
         };
         let found = enabled.iter().map(goes).collect();
-        self.fate = Fate::Diverged(self.cursor.divergence(expected, found));
+        self.is_open = false;
+        if self.fate == Fate::Unfinished {
+            self.fate = Fate::Diverged(self.cursor.divergence(expected, found));
+        }
     }
 
     /// The index of the thread to go; `None` if the schedule does not help.
@@ -262,6 +275,7 @@ impl<N: Naming> Follow<N> {
                         first: enabled[first].thread,
                         pair: Some(0),
                     });
+                    self.fate = Fate::Confirmed;
                 }
                 return Ok(());
             }
@@ -273,6 +287,7 @@ impl<N: Naming> Follow<N> {
 
     /// All landmarks are passed: has it happened?
     fn conclude(&mut self) {
+        self.is_open = false;
         let is_race = self.partner.is_some();
         self.happened.sort_by_key(|(mark, _)| mark.event);
         let access = |pending: &Pending| pending.op.and_then(|op| op.access());
@@ -298,9 +313,9 @@ impl<N: Naming> Follow<N> {
 impl<N: Naming> Strategy for Follow<N> {
     fn pick(&mut self, enabled: &[Pending]) -> usize {
         self.steps += 1;
-        let index = match self.fate {
-            Fate::Unfinished => self.step(enabled),
-            _ => None,
+        let index = match self.is_open {
+            true => self.step(enabled),
+            false => None,
         };
         match index {
             Some(index) => {
@@ -312,7 +327,7 @@ impl<N: Naming> Strategy for Follow<N> {
     }
 
     fn pick_waiter(&mut self, waiters: &[ThreadId]) -> usize {
-        if self.fate == Fate::Unfinished
+        if self.is_open
             && let Some(Turn::IsNotified { thread }) = self.cursor.expected()
         {
             self.cursor.advance();
@@ -332,8 +347,8 @@ impl<N: Naming> Strategy for Follow<N> {
     }
 
     fn awaits(&self) -> Option<ThreadId> {
-        match (&self.fate, self.cursor.expected()?) {
-            (Fate::Unfinished, Turn::Goes { thread, .. }) => self.names.thread_called(&thread),
+        match self.cursor.expected()? {
+            Turn::Goes { thread, .. } if self.is_open => self.names.thread_called(&thread),
             _ => None,
         }
     }
@@ -435,7 +450,9 @@ mod tests {
         assert_eq!(met.pick(&[write(0, 1, 5), write(1, 7, 0)]), 1);
         assert_eq!(met.pick(&[write(0, 1, 5), write(1, 2, 5)]), 0);
         assert_eq!(met.meetings().len(), 1);
-        assert_eq!(met.pick(&[write(1, 2, 5)]), 0);
+        assert_eq!(met.fate(), &Fate::Confirmed, "whatever comes of it");
+        // The second access comes next, whoever else could go.
+        assert_eq!(met.pick(&[write(0, 1, 5), write(1, 2, 5)]), 1);
         assert_eq!(met.fate(), &Fate::Confirmed);
 
         let mut missed = follow(race);

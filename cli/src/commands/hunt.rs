@@ -365,7 +365,7 @@ impl<'a> Hunting<'a> {
                 return false;
             }
             let mut files = Vec::new();
-            for (name, schedule) in predict::schedules(&forecast, &predicted) {
+            for (name, schedule) in predict::more_schedules(&forecast, &predicted, 2) {
                 let file = format!("{prefix}{number}-{name}.schedule");
                 let file = self.place.path().join(file);
                 if std::fs::write(&file, schedule.to_string()).is_ok() {

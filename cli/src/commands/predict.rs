@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use racehound_predict::pattern::{Pattern, builtin, parse_all};
-use racehound_predict::{Atomics, Forecast, Options, predict};
+use racehound_predict::{Atomics, Forecast, Options, Prediction, predict};
 use racehound_report::finding::{Report, Status};
 use racehound_report::table::{Table, counted, thousands};
 use racehound_report::text;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
         write_schedules(directory, &trace, &forecast, &predicted)?;
     }
     let tally = match args.confirm {
-        true => Some(confirm::all(args, &forecast, &mut predicted)?),
+        true => Some(confirm::all(args, &trace, &forecast, &mut predicted)?),
         false => None,
     };
     let here = known::here()?;
@@ -154,7 +154,7 @@ fn write_schedules(
 }
 
 /// Where in the source the places of schedules are.
-fn places(trace: &Trace) -> HashMap<String, String> {
+pub(crate) fn places(trace: &Trace) -> HashMap<String, String> {
     let tables = &trace.tables;
     let place = |id: SiteId| {
         let site = tables.sites.get(id.index())?;
@@ -173,7 +173,11 @@ fn places(trace: &Trace) -> HashMap<String, String> {
 
 /// A schedule with comments for whoever reads it: what happens in it, and where the
 /// places are.
-fn explained(one: &Predicted, schedule: &Schedule, places: &HashMap<String, String>) -> String {
+pub(crate) fn explained(
+    one: &Predicted,
+    schedule: &Schedule,
+    places: &HashMap<String, String>,
+) -> String {
     let mut comments = String::new();
     let finding = anstream::adapter::strip_str(&text::finding(&one.finding)).to_string();
     for line in finding.lines() {
@@ -196,20 +200,44 @@ fn explained(one: &Predicted, schedule: &Schedule, places: &HashMap<String, Stri
     }
 }
 
-/// The schedules of a finding, by name: for a race, one for either order.
+/// The schedules of a finding, by name: for a race, in either order.
 pub(crate) fn schedules(forecast: &Forecast<'_>, one: &Predicted) -> Vec<(String, Schedule)> {
-    let id = &one.finding.id;
-    let straight = forecast.schedule(&one.prediction);
-    let reversed = forecast.reversed(&one.prediction);
-    let reversed = reversed.and_then(|r| forecast.schedule(&r));
-    let named = |name: String| move |schedule| (name, schedule);
-    [
-        straight.map(named(id.clone())),
-        reversed.map(named(format!("{id}.reversed"))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let first = |(suffix, prediction): (&str, Prediction)| {
+        let schedule = forecast.schedule(&prediction)?;
+        Some((format!("{}{suffix}", one.finding.id), schedule))
+    };
+    either_way(forecast, &one.prediction)
+        .filter_map(first)
+        .collect()
+}
+
+/// Those, and as many others that may lead to the same where those do not.
+pub(super) fn more_schedules(
+    forecast: &Forecast<'_>,
+    one: &Predicted,
+    others: usize,
+) -> Vec<(String, Schedule)> {
+    let mut all = schedules(forecast, one);
+    let ways = either_way(forecast, &one.prediction);
+    let other = ways.flat_map(|(_, prediction)| {
+        let rest: Vec<Schedule> = forecast.schedules(&prediction).skip(1).collect();
+        rest
+    });
+    for (number, schedule) in other.take(others).enumerate() {
+        all.push((format!("{}.{}", one.finding.id, number + 2), schedule));
+    }
+    all
+}
+
+/// A prediction, and for a race the other order, with what is added to the names of
+/// their schedules.
+pub(crate) fn either_way(
+    forecast: &Forecast<'_>,
+    prediction: &Prediction,
+) -> impl Iterator<Item = (&'static str, Prediction)> {
+    let reversed = forecast.reversed(prediction);
+    let straight = ("", prediction.clone());
+    std::iter::once(straight).chain(reversed.map(|prediction| (".reversed", prediction)))
 }
 
 /// The paper's Table 1, for this trace.

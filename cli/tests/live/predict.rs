@@ -102,6 +102,49 @@ fn an_atomicity_violation_behind_locks_is_made_to_happen() {
     assert_eq!(bug["harm"]["kind"], "assertion", "{bug:#}");
 }
 
+/// Both threads go through the array at the same places. The first two that are predicted to
+/// meet do so at its first element, where the second thread has no business unless the
+/// first one was there: only at another element they can.
+const ELEMENTS: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+static int numbers[16];
+static void *load(void *unused) {
+    for (int i = 0; i < 16; i += 4) numbers[i] = i + 1; /* 6 */
+    return unused;
+}
+static void *look(void *unused) {
+    usleep(20000);
+    for (int i = 0; i < 16; i += 4) {
+        if (i == 0 && numbers[0] == 0) break;  /* 12 */
+        numbers[i] += 1;                       /* 13 */
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, load, 0);
+    pthread_create(&b, 0, look, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn other_memory_at_the_same_places_is_tried_too() {
+    let (_shop, findings) = confirmed(ELEMENTS);
+    let all = findings.as_array().unwrap();
+    let write = |f: &&Value| lines(f) == [6, 13] && f["accesses"][1]["op"] == "write";
+    let race = all
+        .iter()
+        .find(write)
+        .unwrap_or_else(|| panic!("{findings:#}"));
+    assert_eq!(race["status"], "confirmed", "{race:#}");
+    // It is told as it happened.
+    assert_ne!(race["location"]["name"], "numbers", "{race:#}");
+}
+
 /// pecan.txt Figure 3: looking and taking are each locked, and meant to be one.
 const WITHDRAWALS: &str = r#"
 #include "racehound.h"
@@ -229,6 +272,7 @@ fn what_cannot_happen_is_unreproduced_and_the_reason_is_kept() {
     let tried = reasons.iter().find(|r| r["by"] == "re-execution").unwrap();
     let why = tried["because"].as_str().unwrap();
     assert!(why.contains("left the schedule at"), "{why}");
+    assert!(why.contains("program.c:"), "{why}");
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! of their thread are one [`Spell`], be there two or a million. Besides, it has the
 //! accesses of each region.
 
-mod memory;
+pub(crate) mod memory;
 
 use racehound_trace::{Event, Mode, Op, SiteId, SyncId, ThreadId, Trace};
 use rustc_hash::FxHashMap;

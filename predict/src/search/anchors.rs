@@ -493,12 +493,17 @@ impl Search<'_, '_> {
         }
     }
 
-    fn meet_at(&mut self, join: &Join<'_>, places: &Places, number: usize, events: &mut Vec<u32>) {
+    /// Whether some were found that can happen: others of the same accesses are about the
+    /// same.
+    fn meet_at(
+        &mut self,
+        join: &Join<'_>,
+        places: &Places,
+        number: usize,
+        events: &mut Vec<u32>,
+    ) -> bool {
         let Some((thread, times)) = join.times.get(number) else {
-            if self.can_happen(join, events) {
-                self.propose(places, join.pattern, events);
-            }
-            return;
+            return self.can_happen(join, events) && self.propose(places, join.pattern, events);
         };
         let order = &self.index.order;
         let moment = |t: ThreadId, event: u32| (t, order.moment(t, event));
@@ -526,11 +531,14 @@ impl Search<'_, '_> {
             for (step, event) in join.units[number].steps.iter().zip(&times[at]) {
                 events[*step] = *event;
             }
-            self.meet_at(join, places, number + 1, events);
+            if self.meet_at(join, places, number + 1, events) {
+                return true;
+            }
             if self.is_settled(places) || self.is_over() {
-                return;
+                return false;
             }
         }
+        false
     }
 
     /// Whether nothing speaks against these events in pattern order.

@@ -38,10 +38,14 @@ use anchors::{Bindings, Openness, Shape, Survey, is_coupled};
 /// one nearly always settles it.
 const TRIES: u32 = 64;
 
+/// So many that can happen are kept for one set of places. They are about other memory,
+/// or of other threads: which values are read there decides whether they do happen.
+const INSTANCES: u32 = 8;
+
 /// What becomes of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It can happen: no other one for the same places is needed.
+    /// It can happen.
     Accepted,
     /// Perhaps another one for the same places can.
     Rejected,
@@ -64,8 +68,8 @@ pub(crate) struct Search<'s, 't> {
     judge: &'s mut Judge<'s>,
     /// No two events of a tuple are further apart.
     window: Option<u32>,
-    /// Places that are settled, or were tried that often.
-    tries: FxHashMap<Places, u32>,
+    /// What was tried for which places.
+    tries: FxHashMap<Places, Tries>,
     openness: Openness,
     survey: Option<Rc<Survey>>,
     /// Whether some pattern is about mates.
@@ -79,6 +83,13 @@ pub(crate) struct Search<'s, 't> {
     stop: &'s dyn Fn() -> bool,
     asked: u32,
     is_stopped: bool,
+}
+
+/// What became of the candidates for some places.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tries {
+    accepted: u32,
+    rejected: u32,
 }
 
 /// How many steps of the search come between two questions whether to stop.
@@ -145,29 +156,31 @@ impl<'s, 't> Search<'s, 't> {
 
     fn is_settled(&self, places: &Places) -> bool {
         let tries = self.tries.get(places);
-        tries.is_some_and(|tries| *tries >= TRIES)
+        tries.is_some_and(|tries| tries.rejected >= TRIES || tries.accepted >= INSTANCES)
     }
 
-    fn propose(&mut self, places: &Places, pattern: usize, events: &[u32]) {
+    /// Puts a candidate to the judge; whether it can happen.
+    fn propose(&mut self, places: &Places, pattern: usize, events: &[u32]) -> bool {
         if let Some(window) = self.window {
             let (Some(first), Some(last)) = (events.iter().min(), events.iter().max()) else {
-                return;
+                return false;
             };
             if last - first > window {
-                return;
+                return false;
             }
         }
         // A schedule takes longer than anything else.
         self.is_stopped |= (self.stop)();
         if self.is_stopped {
-            return;
+            return false;
         }
         let verdict = (self.judge)(self.index, pattern, events);
         let tries = self.tries.entry(places.clone()).or_default();
-        *tries = match verdict {
-            Verdict::Accepted => TRIES,
-            Verdict::Rejected => *tries + 1,
-        };
+        match verdict {
+            Verdict::Accepted => tries.accepted += 1,
+            Verdict::Rejected => tries.rejected += 1,
+        }
+        verdict == Verdict::Accepted
     }
 }
 

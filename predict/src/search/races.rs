@@ -89,8 +89,11 @@ impl Search<'_, '_> {
                 return;
             }
             events.sort_unstable();
-            if let Some(pattern) = self.race_pattern(events) {
-                self.propose(&places, pattern, &events);
+            // One of these is enough: others are about the same.
+            if let Some(pattern) = self.race_pattern(events)
+                && self.propose(&places, pattern, &events)
+            {
+                return;
             }
         }
     }
