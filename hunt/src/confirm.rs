@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use racehound_report::finding::{Access, Explanation, Finding, Harm, Location, Status};
-use racehound_schedule::{Places, Plan, RaceFuzzer, Resolution};
+use racehound_schedule::{Place, Places, Plan, RaceFuzzer, Resolution};
 
 use crate::execution::{Assignment, Ending, Error, Execution, Executor};
 use crate::findings;
@@ -466,10 +466,16 @@ fn unreproduced(suspect: &Suspect) -> Finding {
 fn guessed(pair: &Places) -> Finding {
     let access = |places: &[String]| {
         let site = places.join("|");
-        let position = site.rsplit_once(':');
+        let Place { at, writes } = Place::from(site.as_str());
+        let position = at.rsplit_once(':');
         let position = position.and_then(|(file, line)| Some((file, line.parse().ok()?)));
         Access {
-            op: "access".to_owned(),
+            op: match writes {
+                Some(true) => "write",
+                Some(false) => "read",
+                None => "access",
+            }
+            .to_owned(),
             thread: "?".to_owned(),
             file: position.map(|(file, _)| file.to_owned()),
             line: position.map(|(_, line)| line),

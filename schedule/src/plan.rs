@@ -31,8 +31,9 @@
 //! | `follow` | `file=PATH`, and `verdict=PATH` to write down what became of it |
 //!
 //! A place of a pair is whatever the host can find sites by, such as
-//! `bank.c:12` or `bank+0x11d0`; several that are one statement are joined by
-//! `|`. Within places and paths `\` stands before a comma, an equals sign, a
+//! `bank.c:12` or `bank+0x11d0`, or only what reads or writes there
+//! (`bank.c:12:write`, see [`Place`](crate::Place)); several that are one statement
+//! are joined by `|`. Within places and paths `\` stands before a comma, an equals sign, a
 //! bar or a backslash that is meant.
 
 use std::fmt::{self, Write};

@@ -29,7 +29,8 @@
 //!   unless it meets somebody at last.
 //! * Two atomic accesses do not race.
 //! * A statement is a *set* of sites, since a source line has several; accesses
-//!   overlap where the paper's are to one object.
+//!   overlap where the paper's are to one object. Who knows which access of the line
+//!   is meant names only that one, as the paper's statements have one each.
 //! * As in the paper, any two postponed statements may meet, also two threads
 //!   at the same one of the pair. That is a race, though not the one asked for:
 //!   [`Meeting::pair`] says so.

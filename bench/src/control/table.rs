@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use racehound_report::finding::{Access, Finding, Kind};
 use racehound_report::table::Table;
+use racehound_schedule::Place;
 
 use super::bench::{Bench, Built};
 use crate::live::Error;
@@ -28,13 +29,16 @@ const WATCHED: u64 = 10;
 
 type Pair = [String; 2];
 
+/// What is done where: as in the paper, a statement reads or writes.
 fn place(access: &Access) -> Option<String> {
     let file = access.file.as_deref()?;
     let name = file.rsplit('/').next().unwrap_or(file);
-    Some(format!("{name}:{}", access.line?))
+    let at = format!("{name}:{}", access.line?);
+    let writes = (!access.atomic).then_some(access.op == "write");
+    Some(Place { at: &at, writes }.to_string())
 }
 
-/// The lines of a race.
+/// The two accesses of a race.
 pub(super) fn pair(finding: &Finding) -> Option<Pair> {
     let [first, second] = &finding.accesses[..] else {
         return None;

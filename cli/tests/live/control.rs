@@ -162,6 +162,46 @@ fn racefuzzer_confirms_the_real_race_of_figure_1_and_never_the_other() {
 }
 
 #[test]
+fn of_a_line_that_reads_and_writes_only_what_is_meant_meets() {
+    let shop = written(
+        "#include <pthread.h>\n\
+         static int x;\n\
+         static void *count(void *unused) {\n\
+             x++;\n\
+             return unused;\n\
+         }\n\
+         int main(void) {\n\
+             pthread_t thread;\n\
+             pthread_create(&thread, 0, count, 0);\n\
+             count(0);\n\
+             return pthread_join(thread, 0);\n\
+         }\n",
+    );
+    let confirmed = |first: &str, second: &str| {
+        let pair = format!("program.c:4:{first},program.c:4:{second}");
+        let plan = [
+            "--detector",
+            "none",
+            "--schedule",
+            "racefuzzer",
+            "--pair",
+            &pair,
+        ];
+        let seeds = (0..10).map(|seed: u64| seed.to_string());
+        let met = seeds.filter(|seed| {
+            let output = scheduled(&shop, &[&plan[..], &["--seed", seed]].concat());
+            let text = stderr(&output);
+            assert!(!text.contains("no access was made"), "{text}");
+            text.contains("data race")
+        });
+        met.count()
+    };
+    assert_eq!(confirmed("read", "read"), 0);
+    assert_eq!(confirmed("write", "write"), 10);
+    assert_eq!(confirmed("read", "write"), 10);
+}
+
+#[test]
 fn a_confirmed_race_is_a_finding() {
     let source = "figures/racefuzzer_2.c";
     let shop = built(source);

@@ -25,13 +25,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use racehound_report::finding::{Cost, Explanation, Finding, Harm, Kind, Location, Status, Test};
-use racehound_schedule::{Collecting, Places, Plan};
+use racehound_schedule::{Collecting, Plan};
 
 use crate::confirm::{self, Outcome, Suspect};
 use crate::execution::{Assignment, Ending, Execution};
 use crate::findings;
 use crate::harm::{self, Usual};
-use crate::{places, witness};
+use crate::places::{News, Suspicions};
+use crate::witness;
 
 pub use perform::perform;
 
@@ -119,7 +120,7 @@ pub struct Course {
     /// What is to be tried: an index into the findings, most promising first.
     open: Vec<Finding>,
     /// Pairs that were tried, or will be.
-    tried: BTreeSet<(Vec<String>, Vec<String>)>,
+    tried: Suspicions,
     /// Failures and deadlocks that may happen again.
     repeats: Vec<(Finding, Assignment)>,
     /// Free executions that did not end.
@@ -157,7 +158,7 @@ impl Course {
             usual: Usual::default(),
             findings: Vec::new(),
             open: Vec::new(),
-            tried: BTreeSet::new(),
+            tried: Suspicions::default(),
             repeats: Vec::new(),
             stuck: 0,
             seen: Vec::new(),
@@ -270,7 +271,7 @@ impl Course {
 
     fn suspect(&self, finding: Finding) -> Option<Task> {
         Some(Task::Confirm(Box::new(Suspect {
-            pair: places::of(&finding)?,
+            pair: self.tried.places(&finding)?,
             finding: Some(finding),
             usual: Some(self.usual.clone()).filter(Usual::is_known),
             seed: self.settings.seed,
@@ -759,15 +760,17 @@ impl Course {
         self.findings.retain(harmless);
     }
 
-    /// Notes that the pair of a race is being looked after; false if it was.
+    /// Notes that the pair of a race is being looked after; false if it was. What else is
+    /// done at two places is looked after if what was suspected of them did not happen.
     fn mark_tried(&mut self, finding: &Finding) -> bool {
-        let Some(Places { first, second }) = places::of(finding) else {
-            return true;
-        };
-        let mut pair = [first, second];
-        pair.sort_unstable();
-        let [first, second] = pair;
-        self.tried.insert((first, second))
+        match self.tried.note(finding) {
+            None | Some(News::Pair) => true,
+            Some(News::Nothing) => false,
+            Some(News::Access) => {
+                let known = self.known(finding);
+                known.is_some_and(|known| known.status == Status::Unreproduced)
+            }
+        }
     }
 
     /// Adds a finding; false if it was known, and has perhaps become more certain.

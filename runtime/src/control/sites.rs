@@ -6,7 +6,7 @@
 //! the order in which they are met. From one execution to the next a place is
 //! known by its module and its offset there.
 
-use racehound_schedule::Naming;
+use racehound_schedule::{Naming, Place};
 use racehound_trace::{SiteId, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -20,9 +20,13 @@ static SITES: Locked<Option<Sites>> = Locked::new(None);
 struct Sites {
     /// What users call the places that are watched.
     watched: Vec<String>,
+    /// At some of them only reads or only writes are.
+    distinguishes: bool,
     /// Those of them at which an access was made.
     accessed: Vec<SiteId>,
     known: FxHashMap<usize, SiteId>,
+    /// The same of reads and writes, if it matters which of the two something is.
+    accesses: FxHashMap<(usize, bool), SiteId>,
     /// The first place met of each number, behind those that are watched.
     places: Vec<usize>,
 }
@@ -37,6 +41,7 @@ pub(super) fn watch(name: &str) -> SiteId {
         let known = sites.watched.iter().position(|other| other == name);
         let index = known.unwrap_or_else(|| {
             sites.watched.push(name.to_owned());
+            sites.distinguishes |= Place::from(name).writes.is_some();
             sites.watched.len() - 1
         });
         SiteId::from_index(index)
@@ -52,15 +57,8 @@ pub(super) fn site(place: usize) -> SiteId {
     if let Some(site) = known {
         return site;
     }
-    // Not with the lock held: it takes a look at the program's files.
     let watched = watched.unwrap_or_default();
-    let found = match watched.is_empty() || place == 0 {
-        true => None,
-        false => {
-            let line = symbols::line(place);
-            watched.iter().position(|name| is_at(&line, name))
-        }
-    };
+    let found = find(&watched, place, None);
     with(|sites| {
         let next = SiteId::from_index(sites.watched.len() + sites.places.len());
         let site = *sites
@@ -71,6 +69,42 @@ pub(super) fn site(place: usize) -> SiteId {
             sites.places.push(place);
         }
         site
+    })
+}
+
+/// The number of a place where something is read or written.
+pub(super) fn site_of_access(place: usize, is_write: bool) -> SiteId {
+    let (known, watched) = with(|sites| {
+        let known = match sites.distinguishes {
+            true => sites.accesses.get(&(place, is_write)).copied(),
+            false => return (None, None),
+        };
+        (known, known.is_none().then(|| sites.watched.clone()))
+    });
+    if let Some(site) = known {
+        return site;
+    }
+    let Some(watched) = watched else {
+        return site(place);
+    };
+    let site = match find(&watched, place, Some(is_write)) {
+        Some(index) => SiteId::from_index(index),
+        None => site(place),
+    };
+    with(|sites| sites.accesses.insert((place, is_write), site));
+    site
+}
+
+/// Which of the places that are watched this is, where something is read or written
+/// perhaps. Not with the lock held: it takes a look at the program's files.
+fn find(watched: &[String], place: usize, is_write: Option<bool>) -> Option<usize> {
+    if watched.is_empty() || place == 0 {
+        return None;
+    }
+    let line = symbols::line(place);
+    watched.iter().position(|name| {
+        let Place { at, writes } = Place::from(name.as_str());
+        (writes.is_none() || writes == is_write) && is_at(&line, at)
     })
 }
 

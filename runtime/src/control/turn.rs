@@ -32,7 +32,7 @@ pub(crate) enum Came {
 pub(crate) struct Turn {
     pub(super) number: u32,
     baton: &'static Baton,
-    place: usize,
+    pub(super) place: usize,
     pub(super) site: SiteId,
     /// The lock that it is about to ask for.
     asks: Cell<Option<usize>>,
@@ -70,6 +70,15 @@ impl Turn {
             site: sites::site(place),
             asks: Cell::new(None),
         })
+    }
+
+    /// The same turn, at a place that is known by another number.
+    pub(super) fn at(&self, site: SiteId) -> Self {
+        Self {
+            site,
+            asks: Cell::new(None),
+            ..*self
+        }
     }
 
     /// Changes the roster, with the turn as it is.

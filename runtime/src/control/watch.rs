@@ -40,7 +40,7 @@ fn slot(place: usize) -> usize {
 /// An access by the instrumentation: of one of ten sorts, reads of 1, 2, 4, 8 and
 /// 16 bytes, then writes.
 pub(crate) extern "C" fn access(address: usize, place: usize, sort: usize) {
-    if !sites::is_watched(sites::site(place)) {
+    if !sites::is_watched(sites::site_of_access(place, sort >= 5)) {
         // SAFETY: defined above, of that size.
         unsafe { UNWATCHED[slot(place)].store(place, Ordering::Relaxed) };
         return;
@@ -55,7 +55,8 @@ impl Turn {
     /// C library writes is announced when it has: the thread has ordered itself
     /// before nobody since, so what it meets there is a race all the same.
     pub(crate) fn access(&self, address: usize, size: usize, is_write: bool) {
-        if !sites::is_watched(self.site) || benign::holds(address, size) {
+        let site = sites::site_of_access(self.place, is_write);
+        if !sites::is_watched(site) || benign::holds(address, size) {
             return;
         }
         let (loc, size) = (Loc(address as u64), size.min(u32::MAX as usize) as u32);
@@ -63,7 +64,7 @@ impl Turn {
             true => Op::Write { loc, size },
             false => Op::Read { loc, size },
         };
-        self.act(|_| Some(op));
+        self.at(site).act(|_| Some(op));
         if self.note(|roster| roster.stops(self.number)) {
             pace::stop_soon();
         }
