@@ -1,11 +1,13 @@
 //! The sign by which a thread learns that it is its turn.
 //!
 //! To be woken takes several microseconds, more than most threads need for what they do
-//! in their turn. So a thread that has given its turn away looks for a while whether it
-//! comes back before it goes to sleep: one at a time, since others need the processors,
-//! and seldom where that has been in vain.
+//! in their turn. So a thread that has given its turn away looks whether it comes back
+//! before it goes to sleep, for as long as going to sleep would take: then it never costs
+//! more than twice what is best. One looks at a time, since others need the processors,
+//! and where that has been in vain, the more seldom the longer it was.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
 
 use crate::interpose::Errno;
 
@@ -19,17 +21,22 @@ const HERE: u32 = 1;
 /// Absent, and its thread sleeps until it comes.
 const AWAITED: u32 = 2;
 
-/// Looks before a thread goes to sleep: some tens of microseconds.
-const LOOKS: u32 = 2000;
+/// Nanoseconds for which a thread looks before it goes to sleep.
+const WHILE: u128 = 8_000;
+/// Looks between two at the clock.
+const LOOKS: u32 = 16;
 
 /// Whether a thread is looking.
 static LOOKING: AtomicBool = AtomicBool::new(false);
 /// How well that has worked lately.
 static LUCK: AtomicU32 = AtomicU32::new(MOST_LUCK);
 const MOST_LUCK: u32 = 8;
-/// Threads that have gone to sleep at once, one of so many looks nevertheless.
+/// Threads that will go to sleep at once before one looks nevertheless.
 static SLEEPERS: AtomicU32 = AtomicU32::new(0);
-const STUBBORN: u32 = 32;
+/// How many it were the last time. They double each time that it was in vain.
+static RESIGNATION: AtomicU32 = AtomicU32::new(LEAST_RESIGNATION);
+const LEAST_RESIGNATION: u32 = 32;
+const MOST_RESIGNATION: u32 = 4096;
 
 impl Baton {
     /// A thread that waits, or will, goes on.
@@ -54,26 +61,49 @@ impl Baton {
 
     /// Looks for it for a while, if that is worthwhile and nobody else does.
     fn comes_soon(&self) -> bool {
-        let luck = LUCK.load(Ordering::Relaxed);
-        let is_worthwhile = luck > 0
-            || SLEEPERS
-                .fetch_add(1, Ordering::Relaxed)
-                .is_multiple_of(STUBBORN);
-        if !is_worthwhile || LOOKING.swap(true, Ordering::Relaxed) {
+        let relaxed = Ordering::Relaxed;
+        let luck = LUCK.load(relaxed);
+        if luck == 0 {
+            let sleepers = SLEEPERS.load(relaxed);
+            SLEEPERS.store(sleepers.saturating_sub(1), relaxed);
+            if sleepers > 0 {
+                return self.try_take();
+            }
+        }
+        if LOOKING.swap(true, relaxed) {
             return self.try_take();
         }
-        let mut looks = 0..LOOKS;
-        let came = looks.any(|_| {
-            std::hint::spin_loop();
-            self.try_take()
-        });
-        LOOKING.store(false, Ordering::Relaxed);
+        let came = self.looks();
+        LOOKING.store(false, relaxed);
+        if luck == 0 {
+            let resignation = match came {
+                true => LEAST_RESIGNATION,
+                false => MOST_RESIGNATION.min(2 * RESIGNATION.load(relaxed)),
+            };
+            RESIGNATION.store(resignation, relaxed);
+            SLEEPERS.store(resignation, relaxed);
+        }
         let luck = match came {
             true => MOST_LUCK.min(luck + 1),
             false => luck.saturating_sub(1),
         };
-        LUCK.store(luck, Ordering::Relaxed);
+        LUCK.store(luck, relaxed);
         came
+    }
+
+    fn looks(&self) -> bool {
+        let since = Instant::now();
+        loop {
+            for _ in 0..LOOKS {
+                if self.try_take() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if since.elapsed().as_nanos() > WHILE {
+                return false;
+            }
+        }
     }
 
     /// Lets the giver know that somebody sleeps; false if it has come meanwhile.

@@ -148,7 +148,7 @@ impl Call {
             return Came::Fulfilled;
         };
         turn.touch();
-        match descriptors::fails_instead_of_waiting(fd, events) || turn.finds_ready(fd, events) {
+        match turn.finds_ready(fd, events) || descriptors::fails_instead_of_waiting(fd, events) {
             true => Came::Fulfilled,
             false => turn.await_descriptor(fd, events, until),
         }
