@@ -109,7 +109,7 @@ mod tests {
         let access = |(op, line): (&str, u32)| Access {
             op: op.to_owned(),
             file: Some("a.c".to_owned()),
-            line: Some(line.into()),
+            line: Some(line),
             ..Access::default()
         };
         Finding {
