@@ -59,8 +59,8 @@ fn lease(number: u32) -> Stamp {
         sweep::now();
     }
     loop {
-        match stamp::lease(Epoch::new(NOBODY, 1), number) {
-            Some(stamp) => return stamp,
+        match stamp::lease(Epoch::new(NOBODY, 1), number, 1) {
+            Some((first, _)) => return first,
             None => sweep::now(),
         }
     }

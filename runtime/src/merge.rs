@@ -72,28 +72,43 @@ pub(crate) fn with(thread: &mut Thread, before: Half, stamp: Stamp, now: u8) -> 
 #[inline(never)]
 fn make(thread: &mut Thread, key: Key) -> Option<Half> {
     let (before, now) = (Half(key.before), key.now);
-    let mut all = parts(before);
-    let mut free = PARTS;
-    for (i, part) in all.iter_mut().enumerate() {
-        *part = part.without(now);
-        if part.is_none() {
-            free = free.min(i);
-        }
-    }
-    let after = match all == [Half::NONE; PARTS] {
+    let rest = parts(before).map(|part| part.without(now));
+    let after = match rest == [Half::NONE; PARTS] {
         true => Half::new(key.stamp, now),
         false => {
-            // Four parts would be about four bytes, none of them accessed now.
-            all[free] = Half::new(key.stamp, now);
             let bytes = match thread.is_now(before.stamp()) {
                 true => before.bytes() | now,
                 false => now,
             };
-            Half::new(thread.merged(all)?, bytes)
+            let all = in_order(rest.into_iter().chain([Half::new(key.stamp, now)]));
+            Half::new(of_parts(thread, all)?, bytes)
         }
     };
     thread.merges.add(key, after);
     Some(after)
+}
+
+/// Parts that are about different bytes, each at the number of its first.
+#[inline(always)]
+fn in_order(parts: impl Iterator<Item = Half>) -> [Half; PARTS] {
+    let mut all = [Half::NONE; PARTS];
+    for part in parts.filter(|part| !part.is_none()) {
+        all[part.bytes().trailing_zeros() as usize] = part;
+    }
+    all
+}
+
+/// The merge of these parts: one that was made in this epoch, or a new one.
+#[inline(always)]
+fn of_parts(thread: &mut Thread, parts: [Half; PARTS]) -> Option<Stamp> {
+    let slot = Merges::slot_of(parts);
+    let (known, stamp) = thread.merges.made[slot];
+    if known == parts && thread.is_now(stamp) {
+        return Some(stamp);
+    }
+    let stamp = thread.merged(parts)?;
+    thread.merges.made[slot] = (parts, stamp);
+    Some(stamp)
 }
 
 /// Half a word about reads, without those of some bytes that are written now. None
@@ -132,7 +147,7 @@ fn part(thread: &mut Thread, key: Key) -> Option<Half> {
                 true => before.bytes() & !now,
                 false => now,
             };
-            Half::new(thread.merged(rest)?, bytes)
+            Half::new(of_parts(thread, in_order(rest.into_iter()))?, bytes)
         }
     };
     thread.merges.add(key, after);
@@ -142,6 +157,9 @@ fn part(thread: &mut Thread, key: Key) -> Option<Half> {
 /// Merges that a thread has made lately.
 pub(crate) struct Merges {
     recent: Box<[(Key, Half); RECENT]>,
+    /// By what they are made of: however words have come to the same past, they have
+    /// the same future.
+    made: Box<[([Half; PARTS], Stamp); MADE]>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -151,7 +169,8 @@ struct Key {
     now: u8,
 }
 
-const RECENT: usize = 256;
+const RECENT: usize = 1024;
+const MADE: usize = 512;
 
 /// Nothing is merged with nothing.
 const NO_KEY: Key = Key {
@@ -164,6 +183,7 @@ impl Default for Merges {
     fn default() -> Self {
         Self {
             recent: crate::memory::boxed((NO_KEY, Half::NONE)),
+            made: crate::memory::boxed(([Half::NONE; PARTS], Stamp::NONE)),
         }
     }
 }
@@ -173,6 +193,14 @@ impl Merges {
         let mixed = (key.before ^ key.stamp.0.rotate_left(16) ^ u32::from(key.now) << 12)
             .wrapping_mul(0x9e37_79b1);
         (mixed >> (32 - RECENT.ilog2())) as usize
+    }
+
+    #[inline(always)]
+    fn slot_of(parts: [Half; PARTS]) -> usize {
+        let mixed = parts.iter().fold(0u32, |mixed, part| {
+            (mixed.rotate_left(9) ^ part.0).wrapping_mul(0x9e37_79b1)
+        });
+        (mixed >> (32 - MADE.ilog2())) as usize
     }
 
     #[inline(always)]
@@ -188,5 +216,6 @@ impl Merges {
     /// Stamps may get new meanings.
     pub(crate) fn forget(&mut self) {
         self.recent.fill((NO_KEY, Half::NONE));
+        self.made.fill(([Half::NONE; PARTS], Stamp::NONE));
     }
 }

@@ -12,7 +12,10 @@
 //! Numbers are handed out in leases of 16384. A lease belongs to one thread for
 //! one stretch of its time; when no shadow word refers to it any more, it can be
 //! let again (see [`sweep`](crate::sweep)). So neither the number of threads nor
-//! their time is limited by the bits of a shadow word.
+//! their time is limited by the bits of a shadow word. Who needs many numbers within
+//! one epoch gets several leases that follow each other: with the first number of a
+//! lease that does not, nothing that was accessed before looks like an access of this
+//! epoch.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -78,7 +81,6 @@ impl Stamp {
     }
 
     /// Stamps that the lease has after this one.
-    #[inline(always)]
     pub(crate) fn left_in_lease(self) -> u32 {
         LEASE - 1 - self.offset()
     }
@@ -184,29 +186,53 @@ pub(crate) static POOL: Locked<Pool> = Locked::new(Pool {
 /// Leases in use.
 pub(crate) static IN_USE: AtomicU32 = AtomicU32::new(0);
 
-/// Lets a lease whose stamps begin at `epoch`; none if all are taken.
-pub(crate) fn lease(epoch: Epoch, thread: u32) -> Option<Stamp> {
-    let number = {
-        let mut pool = POOL.lock();
-        match pool.free.pop() {
-            Some(number) => u32::from(number),
-            None if (pool.fresh as usize) < LEASES => {
-                pool.fresh += 1;
-                pool.fresh - 1
+impl Pool {
+    /// Takes that many leases that follow each other, or one; the first.
+    fn take(&mut self, count: u32) -> Option<(u32, u32)> {
+        if count > 1 {
+            self.free.sort_unstable();
+            let apart = count as usize - 1;
+            let adjacent = |w: &[u16]| usize::from(w[apart] - w[0]) == apart;
+            if let Some(at) = self.free.windows(apart + 1).position(adjacent) {
+                let first = self.free.drain(at..=at + apart).next()?;
+                return Some((u32::from(first), count));
             }
-            None => return None,
+            if (self.fresh + count) as usize <= LEASES {
+                self.fresh += count;
+                return Some((self.fresh - count, count));
+            }
         }
-    };
-    IN_USE.fetch_add(1, Ordering::Relaxed);
-    let at = number as usize;
-    EPOCHS[at].store(epoch.to_bits(), Ordering::Relaxed);
-    MERGES[at].store(false, Ordering::Relaxed);
-    THREADS[at].store(thread, Ordering::Relaxed);
-    if RECORDS[at].load(Ordering::Relaxed).is_null() {
-        let records = std::ptr::from_ref(ROOM.get(at << LEASE_BITS)).cast_mut();
-        RECORDS[at].store(records.cast(), Ordering::Release);
+        if let Some(number) = self.free.pop() {
+            return Some((u32::from(number), 1));
+        }
+        if (self.fresh as usize) < LEASES {
+            self.fresh += 1;
+            return Some((self.fresh - 1, 1));
+        }
+        None
     }
-    Some(Stamp(number << LEASE_BITS))
+}
+
+/// Lets a lease whose stamps begin at `epoch`, and others after it, `count` in all if
+/// so many follow each other; none if all are taken. The first stamp and the last.
+pub(crate) fn lease(epoch: Epoch, thread: u32, count: u32) -> Option<(Stamp, Stamp)> {
+    let (first, count) = POOL.lock().take(count)?;
+    IN_USE.fetch_add(count, Ordering::Relaxed);
+    for i in 0..count {
+        let at = (first + i) as usize;
+        let epoch = epoch.after(u64::from(i) << LEASE_BITS);
+        EPOCHS[at].store(epoch.to_bits(), Ordering::Relaxed);
+        MERGES[at].store(false, Ordering::Relaxed);
+        THREADS[at].store(thread, Ordering::Relaxed);
+        if RECORDS[at].load(Ordering::Relaxed).is_null() {
+            let records = std::ptr::from_ref(ROOM.get(at << LEASE_BITS)).cast_mut();
+            RECORDS[at].store(records.cast(), Ordering::Release);
+        }
+    }
+    Some((
+        Stamp(first << LEASE_BITS),
+        Stamp(((first + count) << LEASE_BITS) - 1),
+    ))
 }
 
 /// Takes leases back that no shadow word refers to: `live` says which must stay.

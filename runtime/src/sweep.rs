@@ -178,16 +178,21 @@ struct Live {
 
 impl Live {
     fn mark(&mut self, stamp: stamp::Stamp) {
-        let lease = stamp.lease();
-        self.leases[lease / 64] |= 1 << (lease % 64);
+        self.mark_lease(stamp.lease());
         for part in stamp::merged(stamp).into_iter().flatten() {
-            let lease = part.stamp().lease();
-            self.leases[lease / 64] |= 1 << (lease % 64);
+            self.mark_lease(part.stamp().lease());
         }
+    }
+
+    fn mark_lease(&mut self, lease: usize) {
+        self.leases[lease / 64] |= 1 << (lease % 64);
     }
 
     fn mark_thread(&mut self, thread: &Thread) {
         self.mark(thread.stamp);
+        for lease in thread.leases() {
+            self.mark_lease(lease);
+        }
         self.mark(thread.graves.stamp());
     }
 

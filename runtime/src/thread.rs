@@ -19,7 +19,7 @@ use crate::quarantine::Quarantine;
 use crate::readers::Steps;
 use crate::sampling::Calls;
 use crate::shadow::Half;
-use crate::stamp::{self, LEASE, Record, Stamp};
+use crate::stamp::{self, Record, Stamp};
 use crate::tls::{Hot, NO_SETS, SETS, hot};
 use crate::{registry, sampling, sweep};
 
@@ -36,6 +36,9 @@ struct Recent {
 /// both of its ends.
 const ROOM: u32 = 1 + 2 * 2 * 2 * stamp::MERGE_STAMPS;
 
+/// The most leases that a thread takes at once: a million stamps.
+const GREEDIEST: u32 = 64;
+
 /// Accesses that are remembered so, in pairs: the one used last comes first.
 const RECENT: usize = 1024;
 
@@ -47,6 +50,10 @@ pub(crate) struct Thread {
     pub(crate) is_a_librarys: bool,
     /// Its stamps so far reach to this one.
     pub(crate) stamp: Stamp,
+    /// The last stamp of what it has leased.
+    last: Stamp,
+    /// Leases that it takes at once.
+    greed: u32,
     /// First stamp of the current epoch.
     floor: Stamp,
     /// First stamp since the epoch or the locks held have changed.
@@ -167,6 +174,8 @@ impl Thread {
             number,
             is_a_librarys: false,
             stamp: Stamp::NONE,
+            last: Stamp::NONE,
+            greed: 1,
             floor: Stamp::NONE,
             fresh: Stamp::NONE,
             ignore: 0,
@@ -248,7 +257,13 @@ impl Thread {
     /// Whether the lease has room for what an access may take.
     #[inline(always)]
     fn has_room(&self) -> bool {
-        self.stamp.left_in_lease() >= ROOM
+        self.left() >= ROOM
+    }
+
+    /// Stamps that are left.
+    #[inline(always)]
+    fn left(&self) -> u32 {
+        self.last.0 - self.stamp.0
     }
 
     /// The stamp of an access at `place`.
@@ -334,7 +349,7 @@ impl Thread {
 
     /// A new stamp for an access in that context.
     pub(crate) fn next(&mut self, context: Context) -> Stamp {
-        if self.stamp.left_in_lease() == 0 {
+        if self.left() == 0 {
             self.lease();
         } else {
             self.stamp.0 += 1;
@@ -346,7 +361,7 @@ impl Thread {
 
     /// A new stamp that stands for others; none at the end of a lease.
     pub(crate) fn merged(&mut self, parts: [Half; PARTS]) -> Option<Stamp> {
-        if self.stamp.left_in_lease() < stamp::MERGE_STAMPS {
+        if self.left() < stamp::MERGE_STAMPS {
             return None;
         }
         let merge = Stamp(self.stamp.0 + 1);
@@ -365,12 +380,19 @@ impl Thread {
         if sweep::is_due() {
             sweep::now();
         }
-        let stamp = loop {
-            match stamp::lease(epoch, self.number) {
-                Some(stamp) => break stamp,
+        // An epoch that takes more than a lease is likely to take many more.
+        let used = self.stamp.0.saturating_sub(self.floor.0);
+        self.greed = match used >= stamp::LEASE / 2 {
+            true => (self.greed * 2).min(GREEDIEST),
+            false => 1,
+        };
+        let (stamp, last) = loop {
+            match stamp::lease(epoch, self.number, self.greed) {
+                Some(run) => break run,
                 None => sweep::now(),
             }
         };
+        self.last = last;
         // Stamps of an earlier tenancy of the same lease must not be taken for
         // new ones.
         for recent in self.recent.iter_mut() {
@@ -393,7 +415,7 @@ impl Thread {
                 (*hot).span = match crate::detector::engine() {
                     // Every access is an event.
                     crate::detector::Engine::General => 0,
-                    _ => (self.stamp.0 | (LEASE - 1)) + 1 - self.floor.0,
+                    _ => self.last.0 + 1 - self.floor.0,
                 };
                 (*hot).reader = self.chain().0 * 8;
                 if (*hot).no_sets == 0 {
@@ -469,6 +491,11 @@ impl Thread {
             self.publish();
         }
         result
+    }
+
+    /// The leases with the stamps of this epoch, and those that are left.
+    pub(crate) fn leases(&self) -> std::ops::RangeInclusive<usize> {
+        self.floor.min(self.stamp).lease()..=self.last.lease()
     }
 
     /// The first stamp of this epoch.
