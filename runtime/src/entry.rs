@@ -92,8 +92,8 @@ macro_rules! shadow_of_rdi {
          shr rax, 32
          lea rcx, [rip + __racehound_chunks]
          mov rcx, qword ptr [rcx + rax * 8]
-         mov eax, edi
-         and eax, -4
+         mov rax, rdi
+         and rax, -4
          lea rdx, [rcx + rax * 2]
          mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]"
     };
@@ -106,9 +106,8 @@ macro_rules! shadow_of_aligned_rdi {
          shr rax, 32
          lea rdx, [rip + __racehound_chunks]
          mov rdx, qword ptr [rdx + rax * 8]
-         mov eax, edi
          mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]
-         lea rdx, [rdx + rax * 2]"
+         lea rdx, [rdx + rdi * 2]"
     };
 }
 
@@ -175,16 +174,30 @@ macro_rules! unless_part_now {
     };
 }
 
+/// Jumps to `$then` if a word refers to a cell, where its write half was just found not
+/// to be of this epoch: in `eax`, `absent` is still on top.
+macro_rules! if_in_cell {
+    ($then:literal) => {
+        concat!(
+            "cmp eax, 0xf0000000
+             jae ",
+            $then,
+            "\n"
+        )
+    };
+}
+
 /// Returns if the read half is a set with a read of this epoch.
 macro_rules! return_if_in_set {
     () => {
         "mov eax, dword ptr [rdx + 4]
          mov r8d, eax
-         shr r8d, 4
-         and r8d, 63
+         and r8d, 63 * 16
          inc eax
-         cmp eax, dword ptr fs:[rcx + r8 * 4 + 64]
-         je 98f\n"
+         cmp eax, dword ptr fs:[rcx + r8 + 128]
+         jne 96f
+         ret
+         96:\n"
     };
 }
 
@@ -195,12 +208,6 @@ macro_rules! reader_or {
     ($else:literal) => {
         concat!(
             "mov eax, dword ptr [rdx]
-             mov r8d, eax
-             and r8d, 15
-             cmp r8d, 15
-             jne ",
-            $else,
-            "
              shr eax, 4
              shl rax, 6
              add rax, qword ptr [rip + __racehound_cells]
@@ -235,9 +242,9 @@ macro_rules! bytes_of_rdi {
 }
 
 /// Jumps to `$known` if a read of words that are all like `rax` need not be looked
-/// at.
+/// at, and to `$cell` if they refer to a cell.
 macro_rules! read_alike {
-    ($known:literal) => {
+    ($known:literal, $cell:literal) => {
         concat!(
             "mov r8, rax
              shr r8, 32
@@ -253,11 +260,11 @@ macro_rules! read_alike {
              cmp eax, dword ptr fs:[rcx + 4]
              jb ",
             $known,
-            "
-             lea eax, [r9 + 1]
-             shr r9d, 4
-             and r9d, 63
-             cmp eax, dword ptr fs:[rcx + r9 * 4 + 64]
+            "\n",
+            if_in_cell!($cell),
+            "lea eax, [r9 + 1]
+             and r9d, 63 * 16
+             cmp eax, dword ptr fs:[rcx + r9 + 128]
              je ",
             $known,
             "\n"
@@ -284,33 +291,43 @@ macro_rules! read_of_eight {
             "]
              jne 99f
              mov r8d, eax
-             shr r8d, 4
-             and r8d, 63
+             and r8d, 63 * 16
              inc eax
-             cmp eax, dword ptr fs:[rcx + r8 * 4 + 64]
+             cmp eax, dword ptr fs:[rcx + r8 + 128]
              jne 99f
              5:\n"
         )
     };
 }
 
-/// Returns if a read of some bytes of a word need not be looked at: its halves
-/// are about more or less than these, or the thread is one of several readers.
+/// Returns if a read of `$ones` bytes of a word need not be looked at: they were, or more
+/// of the word, or the thread is one of several readers.
 macro_rules! read_of_part {
     ($ones:literal) => {
         concat!(
+            unless_now!("4", "2f"),
+            "ret
+             2:
+\n",
+            unless_now!("0", "3f"),
+            "ret
+             3:\n",
+            if_in_cell!("6f"),
+            return_if_in_set!(),
             bytes_of_rdi!($ones),
             unless_part_now!("4", "4f"),
             "ret
              4:\n",
-            unless_part_now!("0", "5f"),
-            "ret
-             5:
-             mov r9d, r8d\n",
-            reader_or!("99f"),
-            "mov r8d, r9d\n",
             unless_part_now!("0", "99f"),
-            "98: ret\n"
+            "ret
+             6:\n",
+            reader_or!("99f"),
+            unless_now!("0", "7f"),
+            "ret
+             7:\n",
+            bytes_of_rdi!($ones),
+            unless_part_now!("0", "99f"),
+            "ret\n"
         )
     };
 }
@@ -332,7 +349,7 @@ macro_rules! noted {
     ($kind:literal) => {
         concat!(
             "70: mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]
-             mov rax, qword ptr fs:[rcx + 320]
+             mov rax, qword ptr fs:[rcx + 64]
              test eax, 4095
              jz 71f
              mov rdx, qword ptr [rsp]
@@ -342,7 +359,7 @@ macro_rules! noted {
             $kind,
             "
              add rax, 16
-             mov qword ptr fs:[rcx + 320], rax
+             mov qword ptr fs:[rcx + 64], rax
              jmp 72f
              71: push rdi
              call {room}
@@ -363,10 +380,10 @@ macro_rules! counted {
              .if ",
             $kind,
             " >= 5
-             mov dword ptr fs:[rcx + 332], {reads}
-             sub dword ptr fs:[rcx + 336], 1
+             mov dword ptr fs:[rcx + 76], {reads}
+             sub dword ptr fs:[rcx + 80], 1
              .else
-             sub dword ptr fs:[rcx + 332], 1
+             sub dword ptr fs:[rcx + 76], 1
              .endif
              jns 91f
              push rdi
@@ -477,7 +494,7 @@ extern "C" fn sampled_entry() {
         ".p2align 6",
         "mov rsi, qword ptr [rsp]",
         "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
-        "mov rdx, qword ptr fs:[rcx + 368]",
+        "mov rdx, qword ptr fs:[rcx + 112]",
         "test rdx, rdx",
         "jz 99f",
         // Where it rests, if it does.
@@ -494,21 +511,21 @@ extern "C" fn sampled_entry() {
         "xor r8d, eax",
         "test r8d, {kept}",
         "jnz 99f",
-        "mov r8, qword ptr fs:[rcx + 376]",
+        "mov r8, qword ptr fs:[rcx + 120]",
         "cmp dword ptr [r8 + 4], 0",
         "jne 99f",
         "sub dword ptr [rdx + 12], 1",
         "jb 98f",
         // Others may have made it look meanwhile.
         "mov r9, qword ptr fs:[rcx + 8]",
-        "mov edx, dword ptr fs:[rcx + 344]",
+        "mov edx, dword ptr fs:[rcx + 88]",
         "mov dword ptr [r9 - 4], edx",
         "mov qword ptr [r9], rdi",
         "mov dword ptr [r9 + 8], 0",
         "mov dword ptr [r9 + 12], eax",
         "add r9, 16",
         "mov qword ptr fs:[rcx + 8], r9",
-        "mov dword ptr fs:[rcx + 344], eax",
+        "mov dword ptr fs:[rcx + 88], eax",
         "mov dword ptr [r8], eax",
         "ret",
         "98: mov dword ptr [rdx + 12], 0",
@@ -525,7 +542,7 @@ extern "C" fn sampled_exit() {
     naked_asm!(
         ".p2align 6",
         "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]",
-        "mov r8, qword ptr fs:[rcx + 376]",
+        "mov r8, qword ptr fs:[rcx + 120]",
         "test r8, r8",
         "jz 99f",
         "mov rax, qword ptr fs:[rcx + 8]",
@@ -536,7 +553,7 @@ extern "C" fn sampled_exit() {
         "jnz 99f",
         "sub rax, 16",
         "mov qword ptr fs:[rcx + 8], rax",
-        "mov dword ptr fs:[rcx + 344], edx",
+        "mov dword ptr fs:[rcx + 88], edx",
         "mov dword ptr [r8], edx",
         "ret",
         "99: jmp {leave}",
@@ -668,13 +685,6 @@ pub(crate) fn all() -> Vec<usize> {
 accesses! {
     __tsan_read1, __tsan_volatile_read1 => "0" (
         shadow_of_rdi!(),
-        unless_now!("4", "2f"),
-        "ret",
-        "2:",
-        unless_now!("0", "3f"),
-        "ret",
-        "3:",
-        return_if_in_set!(),
         read_of_part!("1"),
         slowly!("0")
     );
@@ -682,13 +692,6 @@ accesses! {
         "test dil, 1",
         "jnz 99f",
         shadow_of_rdi!(),
-        unless_now!("4", "2f"),
-        "ret",
-        "2:",
-        unless_now!("0", "3f"),
-        "ret",
-        "3:",
-        return_if_in_set!(),
         read_of_part!("3"),
         slowly!("1")
     );
@@ -703,9 +706,12 @@ accesses! {
         unless_now!("0", "3f"),
         "ret",
         "3:",
+        if_in_cell!("6f"),
+        "jmp 99f",
+        "6:",
         reader_or!("99f"),
         unless_now!("0", "99f"),
-        "98: ret",
+        "ret",
         slowly!("2")
     );
     __tsan_read8, __tsan_unaligned_read8, __tsan_volatile_read8, __tsan_unaligned_volatile_read8 => "3" (
@@ -715,8 +721,9 @@ accesses! {
         "mov rax, qword ptr [rdx]",
         "cmp rax, qword ptr [rdx + 8]",
         "jne 3f",
-        read_alike!("98f"),
-        "jmp 7f",
+        read_alike!("98f", "7f"),
+        "jmp 99f",
+        "98: ret",
         "3:",
         unless_both_now!("4", "12", "2f"),
         "ret",
@@ -732,7 +739,7 @@ accesses! {
         unless_now!("4", "5f"),
         "jmp 6f",
         "5:",
-        unless_now!("0", "7f"),
+        unless_now!("0", "99f"),
         "6:",
         unless_now!("12", "8f"),
         "ret",
@@ -745,7 +752,7 @@ accesses! {
         reader_or!("99f"),
         unless_now!("0", "99f"),
         unless_now!("4", "99f"),
-        "98: ret",
+        "ret",
         slowly!("3")
     );
     __tsan_vptr_read => "3" (
@@ -772,7 +779,7 @@ accesses! {
         "jne 8f",
         "cmp rax, qword ptr [rdx + 24]",
         "jne 8f",
-        read_alike!("98f"),
+        read_alike!("98f", "99f"),
         "jmp 99f",
         "8:",
         read_of_eight!("0", "4", "8", "12"),

@@ -10,7 +10,9 @@
 //! The shadow of four gigabytes is contiguous, and a table says where it is: no
 //! part of the address space is spoken for, whatever the system's randomisation
 //! does. Where the program has no memory, the table leads to a mapping
-//! of zeroes, so fast paths need not ask.
+//! of zeroes, so fast paths need not ask. What the table has of a chunk is where the
+//! shadow of address 0 would be if it were contiguous all the way: twice the address
+//! is all there is to add.
 //!
 //! # Layout of half a word
 //! `stamp << 4 | absent`: bit *i* of `absent` is clear if byte *i* was accessed.
@@ -61,9 +63,22 @@ fn table() -> &'static [AtomicPtr<u8>; CHUNKS] {
 pub(crate) fn init() {
     let nothing = memory::reserve_zeroes(CHUNK_SHADOW);
     NOTHING.store(nothing, Ordering::Relaxed);
-    for chunk in table() {
-        chunk.store(nothing, Ordering::Relaxed);
+    for chunk in 0..CHUNKS {
+        lead(chunk, nothing);
     }
+}
+
+/// Lets the table lead to the shadow of a chunk.
+fn lead(chunk: usize, base: *mut u8) {
+    let of_zero = base.wrapping_sub(chunk * CHUNK_SHADOW);
+    table()[chunk].store(of_zero, Ordering::Release);
+}
+
+/// Where the shadow of a chunk begins.
+#[inline(always)]
+fn base(chunk: usize) -> *mut u8 {
+    let of_zero = table()[chunk].load(Ordering::Acquire);
+    of_zero.wrapping_add(chunk * CHUNK_SHADOW)
 }
 
 /// Whether an address can belong to the program.
@@ -78,40 +93,35 @@ pub(crate) type Group = [AtomicU64; 2];
 /// The shadow of the eight bytes around an address of user space.
 #[inline(always)]
 pub(crate) fn group(address: usize) -> &'static Group {
-    existing(address).unwrap_or_else(|| within(grow(address), address))
+    existing(address).unwrap_or_else(|| grown(address))
 }
 
 /// The same, if there is any yet.
 #[inline(always)]
 pub(crate) fn existing(address: usize) -> Option<&'static Group> {
-    let base = table()[address >> CHUNK_BITS].load(Ordering::Relaxed);
-    (base != NOTHING.load(Ordering::Relaxed)).then(|| within(base, address))
-}
-
-#[inline(always)]
-fn within(base: *mut u8, address: usize) -> &'static Group {
-    let offset = (address as u32 & !7) as usize * 2;
+    let of_zero = table()[address >> CHUNK_BITS].load(Ordering::Relaxed);
+    let group = of_zero.wrapping_add((address & !7) * 2);
+    let nothing = NOTHING.load(Ordering::Relaxed);
     // SAFETY: a chunk's shadow is that large, aligned, and never goes away.
-    unsafe { &*base.add(offset).cast() }
+    (group.addr().wrapping_sub(nothing.addr()) >= CHUNK_SHADOW).then(|| unsafe { &*group.cast() })
 }
 
 #[cold]
-fn grow(address: usize) -> *mut u8 {
-    let entry = &table()[address >> CHUNK_BITS];
+fn grown(address: usize) -> &'static Group {
     GROWING.lock();
-    let mut base = entry.load(Ordering::Relaxed);
-    if base == NOTHING.load(Ordering::Relaxed) {
-        base = memory::reserve(CHUNK_SHADOW);
-        entry.store(base, Ordering::Release);
+    if !is_backed(address) {
+        lead(address >> CHUNK_BITS, memory::reserve(CHUNK_SHADOW));
     }
     GROWING.unlock();
-    base
+    let offset = (address as u32 & !7) as usize * 2;
+    // SAFETY: as above.
+    unsafe { &*base(address >> CHUNK_BITS).add(offset).cast() }
 }
 
 /// Whether the memory around an address has shadow of its own: if not, it has no
 /// past.
 pub(crate) fn is_backed(address: usize) -> bool {
-    table()[address >> CHUNK_BITS].load(Ordering::Relaxed) != NOTHING.load(Ordering::Relaxed)
+    base(address >> CHUNK_BITS) != NOTHING.load(Ordering::Relaxed)
 }
 
 /// Gives the memory around an address shadow of its own, if there is room for
@@ -123,11 +133,10 @@ pub(crate) fn prepare(address: usize) -> bool {
     let Some(base) = memory::try_reserve(CHUNK_SHADOW) else {
         return false;
     };
-    let entry = &table()[address >> CHUNK_BITS];
     GROWING.lock();
     let first = !is_backed(address);
     if first {
-        entry.store(base, Ordering::Release);
+        lead(address >> CHUNK_BITS, base);
     }
     GROWING.unlock();
     if !first {
@@ -141,12 +150,10 @@ pub(crate) fn prepare(address: usize) -> bool {
 /// shadow is, and how long.
 pub(crate) fn chunks() -> impl Iterator<Item = (usize, *mut u8)> {
     let nothing = NOTHING.load(Ordering::Relaxed);
-    let own = move |(_, base): &(usize, *mut u8)| *base != nothing && !base.is_null();
-    let bases = table().iter().map(|c| c.load(Ordering::Acquire));
-    bases
-        .enumerate()
+    let own = move |(_, base): &(usize, *mut u8)| *base != nothing && !nothing.is_null();
+    (0..CHUNKS)
+        .map(|chunk| (chunk << CHUNK_BITS, base(chunk)))
         .filter(own)
-        .map(|(number, base)| (number << CHUNK_BITS, base))
 }
 
 /// Length of a chunk's shadow.

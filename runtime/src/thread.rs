@@ -20,7 +20,7 @@ use crate::readers::Steps;
 use crate::sampling::Calls;
 use crate::shadow::Half;
 use crate::stamp::{self, Record, Stamp};
-use crate::tls::{Hot, NO_SETS, SETS, hot};
+use crate::tls::{Hot, NO_SETS, Noted, SETS, hot};
 use crate::{registry, sampling, sweep};
 
 /// A stamp that an access at some place got, to be used again in its epoch.
@@ -521,7 +521,7 @@ impl Thread {
         let hot = hot();
         // SAFETY: our own block.
         unsafe {
-            (*hot).sets[(set.0 >> 4) as usize % SETS] = set.0 + 1;
+            (*hot).sets[(set.0 >> 4) as usize % SETS] = Noted(set.0 + 1);
             (*hot).no_sets = 0;
         }
     }

@@ -45,9 +45,6 @@ pub(crate) struct Hot {
     pub(crate) gone: u32,
     /// What the processor's thread began as: it may be on a fiber since.
     pub(crate) home: *mut Thread,
-    /// Sets of readers that a read of this epoch is in, plus one: 0 is none, and
-    /// so is the read half of a word that nobody has read.
-    pub(crate) sets: Sets,
     /// Where the next entry of the thread's [`log`](crate::log) goes.
     pub(crate) log: usize,
     /// Set while the thread waits for its turn: signals wait meanwhile, too, but
@@ -72,6 +69,8 @@ pub(crate) struct Hot {
     /// thread is in: both or none.
     pub(crate) resting: *mut Resting,
     pub(crate) presence: *const Presence,
+    /// Sets of readers that a read of this epoch is in.
+    pub(crate) sets: Sets,
 }
 
 impl Hot {
@@ -97,30 +96,38 @@ impl Hot {
 /// by its number.
 pub(crate) const SETS: usize = 64;
 
-pub(crate) type Sets = [u32; SETS];
+/// The read half of a word that refers to a set, plus one: 0 is none, and so is the read
+/// half of a word that nobody has read. So far apart that a mask makes the number of a
+/// set in such a half the place of it.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+pub(crate) struct Noted(pub(crate) u32);
+
+pub(crate) type Sets = [Noted; SETS];
 
 /// Only the one that everybody is in.
 pub(crate) const NO_SETS: Sets = {
-    let mut sets = [0; SETS];
-    sets[0] = Half::CONSTANT.0 + 1;
+    let mut sets = [Noted(0); SETS];
+    sets[0] = Noted(Half::CONSTANT.0 + 1);
     sets
 };
 
 /// Bytes reserved for [`Hot`].
-const SIZE: usize = 64 + 4 * SETS + 64;
+const SIZE: usize = 128 + 16 * SETS;
 const _: () = assert!(size_of::<Hot>() <= SIZE);
 const _: () = assert!(std::mem::offset_of!(Hot, span) == 4);
 const _: () = assert!(std::mem::offset_of!(Hot, top) == 8);
 const _: () = assert!(std::mem::offset_of!(Hot, caller) == 32);
 const _: () = assert!(std::mem::offset_of!(Hot, function) == 40);
 const _: () = assert!(std::mem::offset_of!(Hot, reader) == 48);
-const _: () = assert!(std::mem::offset_of!(Hot, sets) == 64);
-const _: () = assert!(std::mem::offset_of!(Hot, log) == 320);
-const _: () = assert!(std::mem::offset_of!(Hot, reads_left) == 332);
-const _: () = assert!(std::mem::offset_of!(Hot, writes_left) == 336);
-const _: () = assert!(std::mem::offset_of!(Hot, call) == 344);
-const _: () = assert!(std::mem::offset_of!(Hot, resting) == 368);
-const _: () = assert!(std::mem::offset_of!(Hot, presence) == 376);
+const _: () = assert!(std::mem::offset_of!(Hot, log) == 64);
+const _: () = assert!(std::mem::offset_of!(Hot, reads_left) == 76);
+const _: () = assert!(std::mem::offset_of!(Hot, writes_left) == 80);
+const _: () = assert!(std::mem::offset_of!(Hot, call) == 88);
+const _: () = assert!(std::mem::offset_of!(Hot, resting) == 112);
+const _: () = assert!(std::mem::offset_of!(Hot, presence) == 120);
+const _: () = assert!(std::mem::offset_of!(Hot, sets) == 128);
+const _: () = assert!(SETS == 64);
 
 std::arch::global_asm!(
     ".section .tbss,\"awT\",@nobits",
