@@ -118,20 +118,32 @@ fn whole_group<R: Rule, const WRITE: bool>(
 #[inline(always)]
 fn whole<R: Rule, const WRITE: bool>(thread: &Thread, old: Word, stamp: Stamp) -> Option<Word> {
     let (write, read) = (old.write(), old.read());
-    if old.as_cell().is_some() || read.as_set().is_some() {
-        return None;
-    }
     if R::FIRST_COUNTS && (thread.is_now(write.stamp()) || thread.is_now(read.stamp())) {
         return None;
     }
-    if WRITE {
-        let fine = (write.is_none() || R::write_after_write(thread, write.stamp(), stamp))
-            && (read.is_none() || R::write_after_read(thread, read.stamp(), stamp));
-        return fine.then(|| Word::new(Half::new(stamp, 15), Half::NONE));
+    is_calm::<R, WRITE>(thread, old, stamp).then(|| match WRITE {
+        true => Word::new(Half::new(stamp, 15), Half::NONE),
+        false => Word::new(write, Half::new(stamp, 15)),
+    })
+}
+
+/// Whether an access to a whole word may take the place of what the word remembers.
+#[inline(always)]
+fn is_calm<R: Rule, const WRITE: bool>(thread: &Thread, old: Word, stamp: Stamp) -> bool {
+    let (write, read) = (old.write(), old.read());
+    if old.as_cell().is_some() || read.as_set().is_some() {
+        return false;
     }
-    let fine = (write.is_none() || R::read_after_write(thread, write.stamp(), stamp))
-        && (read.is_none() || R::read_replaces(thread, read.stamp(), stamp));
-    fine.then(|| Word::new(write, Half::new(stamp, 15)))
+    match WRITE {
+        true => {
+            (write.is_none() || R::write_after_write(thread, write.stamp(), stamp))
+                && (read.is_none() || R::write_after_read(thread, read.stamp(), stamp))
+        }
+        false => {
+            (write.is_none() || R::read_after_write(thread, write.stamp(), stamp))
+                && (read.is_none() || R::read_replaces(thread, read.stamp(), stamp))
+        }
+    }
 }
 
 #[inline(never)]
@@ -545,7 +557,9 @@ pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access, after: Option<
     while at < last {
         let run = shadow::run(at * 8, last * 8);
         let calm = bulk::alike(run, |old| {
-            whole_group::<R, true>(thread, old, stamp).map(|_| buried.unwrap_or(old))
+            let calm = is_calm::<R, true>(thread, old[0], stamp)
+                && (old[0] == old[1] || is_calm::<R, true>(thread, old[1], stamp));
+            calm.then(|| buried.unwrap_or(old))
         });
         at += calm;
         if calm < run.len() {
