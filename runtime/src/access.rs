@@ -149,56 +149,58 @@ fn is_calm<R: Rule, const WRITE: bool>(thread: &Thread, old: Word, stamp: Stamp)
 #[inline(never)]
 fn thoroughly<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {
     let visit = Visit::begin();
-    let thread = visit.thread();
-    if thread.ignore != 0 || !shadow::is_user(address) {
+    let last = address + (SIZE - 1);
+    if visit.thread().ignore != 0 || !shadow::is_user(last) {
         return;
     }
-    let kind = match WRITE {
-        true => AccessKind::Write,
-        false => AccessKind::Read,
-    };
-    let bytes = ((1u32 << SIZE) - 1) << (address & 7);
-    let group = shadow::group(address);
-    if bytes <= 0xff {
-        let bytes = bytes as u8;
-        let cell = shadow::load(group)[0].as_cell();
-        let settled = match cell {
-            Some(number) => cell::is_done(number, bytes, group),
-            None => !WRITE && constants::mark(group, address),
-        };
-        if settled {
-            return;
-        }
-        if !WRITE
-            && let Some(number) = cell
-            && !cell::is_shared(number)
-            && covers(thread, number, bytes, group, kind)
-        {
-            return;
-        }
-        let stamp = thread.stamp(visit.hot(), place);
-        let settled = match cell {
-            None => words::<R, WRITE>(thread, group, bytes, stamp),
-            Some(number) if !WRITE => {
-                let ordered = |write| R::read_after_write(thread, write, stamp);
-                let mine = |read| thread.made(read) && !(R::FIRST_COUNTS && thread.is_now(read));
-                cell::reread(number, group, (thread.chain(), stamp, bytes), mine, ordered)
-            }
-            Some(_) => false,
-        };
-        if settled {
-            return;
-        }
-    }
-    range::<R>(
-        &visit,
-        &Access {
-            address,
-            size: SIZE,
-            kind,
-            place,
+    let access = Access {
+        address,
+        size: SIZE,
+        kind: match WRITE {
+            true => AccessKind::Write,
+            false => AccessKind::Read,
         },
-    );
+        place,
+    };
+    for number in address / 8..=last / 8 {
+        part::<R, WRITE>(&visit, &access, number);
+    }
+}
+
+/// What a small access does to one group.
+#[inline(always)]
+fn part<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, number: usize) {
+    let thread = visit.thread();
+    let (address, bytes) = (number * 8, access.bytes_in(number));
+    let group = shadow::group(address);
+    let cell = shadow::load(group)[0].as_cell();
+    let settled = match cell {
+        Some(number) => cell::is_done(number, bytes, group),
+        None => !WRITE && constants::mark(group, address),
+    };
+    if settled {
+        return;
+    }
+    if !WRITE
+        && let Some(number) = cell
+        && !cell::is_shared(number)
+        && covers(thread, number, bytes, group, access.kind)
+    {
+        return;
+    }
+    let stamp = thread.stamp(visit.hot(), access.place);
+    let settled = match cell {
+        None => words::<R, WRITE>(thread, group, bytes, stamp),
+        Some(number) if !WRITE => {
+            let ordered = |write| R::read_after_write(thread, write, stamp);
+            let mine = |read| thread.made(read) && !(R::FIRST_COUNTS && thread.is_now(read));
+            cell::reread(number, group, (thread.chain(), stamp, bytes), mine, ordered)
+        }
+        Some(_) => false,
+    };
+    if !settled {
+        in_cell::<R>(thread, group, address, bytes, stamp, access);
+    }
 }
 
 /// Settles the access in the shadow words alone, if possible. What was changed is
@@ -656,6 +658,9 @@ fn in_cell<R: Rule>(
     {
         return;
     }
+    if bytes == 0xff && is_old_news::<R>(thread, group, stamp, access.kind) {
+        return;
+    }
     if readers::are_lacking() && sweep::is_due() {
         sweep::now();
     }
@@ -668,6 +673,29 @@ fn in_cell<R: Rule>(
     if let Some(found) = found {
         report::race(thread, found);
     }
+}
+
+/// Whether the access, to all of a group, is in conflict with what was written there, as
+/// was told before of two accesses at these places: then nothing is said of the group any
+/// more, as if it had been told again.
+fn is_old_news<R: Rule>(
+    thread: &Thread,
+    group: &Group,
+    stamp: Stamp,
+    kind: AccessKind,
+) -> bool {
+    let words = shadow::load(group);
+    let told = |word: Word| {
+        let write = word.write();
+        !write.is_none()
+            && write.bytes() == 15
+            && word.as_cell().is_none()
+            && R::is_conflict(thread, (write.stamp(), AccessKind::Write), (stamp, kind))
+            && thread.old_news.has(stamp, write.stamp())
+    };
+    told(words[0])
+        && (words[0] == words[1] || told(words[1]))
+        && settles(group, words, [Word::DONE; 2])
 }
 
 /// Looks at the access with its cell held, and gives the cell back with what

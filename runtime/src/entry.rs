@@ -321,14 +321,26 @@ macro_rules! read_of_part {
             unless_part_now!("0", "99f"),
             "ret
              6:\n",
-            reader_or!("99f"),
+            reader_or!("8f"),
             unless_now!("0", "7f"),
             "ret
              7:\n",
             bytes_of_rdi!($ones),
             unless_part_now!("0", "99f"),
-            "ret\n"
+            "ret
+             8:\n",
+            return_if_done!()
         )
+    };
+}
+
+/// Returns if nothing is said any more of the group at `rdx`: one that refers to the cell
+/// with number 0.
+macro_rules! return_if_done {
+    () => {
+        "cmp dword ptr [rdx], 15
+         jne 99f
+         ret\n"
     };
 }
 
@@ -709,9 +721,11 @@ accesses! {
         if_in_cell!("6f"),
         "jmp 99f",
         "6:",
-        reader_or!("99f"),
+        reader_or!("8f"),
         unless_now!("0", "99f"),
         "ret",
+        "8:",
+        return_if_done!(),
         slowly!("2")
     );
     __tsan_read8, __tsan_unaligned_read8, __tsan_volatile_read8, __tsan_unaligned_volatile_read8 => "3" (
@@ -749,10 +763,12 @@ accesses! {
         "7:",
         "test dil, 4",
         "jnz 99f",
-        reader_or!("99f"),
+        reader_or!("9f"),
         unless_now!("0", "99f"),
         unless_now!("4", "99f"),
         "ret",
+        "9:",
+        return_if_done!(),
         slowly!("3")
     );
     __tsan_vptr_read => "3" (
@@ -779,8 +795,12 @@ accesses! {
         "jne 8f",
         "cmp rax, qword ptr [rdx + 24]",
         "jne 8f",
-        read_alike!("98f", "99f"),
+        read_alike!("98f", "9f"),
         "jmp 99f",
+        "9:",
+        "test dil, 4",
+        "jnz 99f",
+        return_if_done!(),
         "8:",
         read_of_eight!("0", "4", "8", "12"),
         read_of_eight!("16", "20", "24", "28"),
@@ -793,8 +813,10 @@ accesses! {
         "ret",
         "2:",
         bytes_of_rdi!("1"),
-        unless_part_now!("0", "99f"),
+        unless_part_now!("0", "8f"),
         "ret",
+        "8:",
+        return_if_done!(),
         slowly!("5")
     );
     __tsan_write2, __tsan_unaligned_write2, __tsan_volatile_write2, __tsan_unaligned_volatile_write2, __tsan_read_write2, __tsan_unaligned_read_write2 => "6" (
@@ -805,16 +827,20 @@ accesses! {
         "ret",
         "2:",
         bytes_of_rdi!("3"),
-        unless_part_now!("0", "99f"),
+        unless_part_now!("0", "8f"),
         "ret",
+        "8:",
+        return_if_done!(),
         slowly!("6")
     );
     __tsan_write4, __tsan_unaligned_write4, __tsan_volatile_write4, __tsan_unaligned_volatile_write4, __tsan_read_write4, __tsan_unaligned_read_write4 => "7" (
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
-        unless_now!("0", "99f"),
+        unless_now!("0", "8f"),
         "ret",
+        "8:",
+        return_if_done!(),
         slowly!("7")
     );
     __tsan_write8, __tsan_unaligned_write8, __tsan_volatile_write8, __tsan_unaligned_volatile_write8, __tsan_read_write8, __tsan_unaligned_read_write8 => "8" (
@@ -824,18 +850,28 @@ accesses! {
         unless_both_now!("0", "8", "2f"),
         "ret",
         "2:",
-        unless_now!("0", "99f"),
+        unless_now!("0", "8f"),
         unless_now!("8", "99f"),
         "ret",
+        "8:",
+        "test dil, 4",
+        "jnz 99f",
+        return_if_done!(),
         slowly!("8")
     );
     __tsan_write16, __tsan_unaligned_write16, __tsan_volatile_write16, __tsan_unaligned_volatile_write16, __tsan_read_write16, __tsan_unaligned_read_write16 => "9" (
         "test dil, 3",
         "jnz 99f",
         shadow_of_aligned_rdi!(),
-        unless_both_now!("0", "8", "99f"),
+        unless_both_now!("0", "8", "8f"),
         unless_both_now!("16", "24", "99f"),
         "ret",
+        "8:",
+        "test dil, 4",
+        "jnz 99f",
+        "cmp dword ptr [rdx + 16], 15",
+        "jne 99f",
+        return_if_done!(),
         slowly!("9")
     );
 }

@@ -60,6 +60,7 @@ mod memory_limit;
 mod merge;
 mod messages;
 mod objects;
+mod old_news;
 mod options;
 mod output;
 #[cfg(not(test))]

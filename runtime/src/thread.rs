@@ -15,6 +15,7 @@ use crate::frames::{self, Frames};
 use crate::graves::Graves;
 use crate::locks::Held;
 use crate::merge::{Merges, PARTS};
+use crate::old_news::OldNews;
 use crate::quarantine::Quarantine;
 use crate::readers::Steps;
 use crate::sampling::Calls;
@@ -84,6 +85,7 @@ pub(crate) struct Thread {
     recent: Box<[Recent; RECENT]>,
     pub(crate) steps: Option<Steps>,
     pub(crate) merges: Merges,
+    pub(crate) old_news: OldNews,
     pub(crate) loads: Loads,
     /// Its stack.
     pub(crate) extent: std::ops::Range<usize>,
@@ -195,6 +197,7 @@ impl Thread {
             recent: crate::memory::boxed(Recent::default()),
             steps: Some(Steps::default()),
             merges: Merges::default(),
+            old_news: OldNews::default(),
             loads: Loads::default(),
             extent: 0..0,
             graves: Graves::default(),

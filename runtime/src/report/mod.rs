@@ -602,6 +602,9 @@ pub(crate) fn race(thread: &mut Thread, race: Race) {
     let mut reporter = Reporting::begin();
     let pair = (0, now.min(before), now.max(before));
     if options::get().suppress_equal_stacks && !reporter.told.insert(pair) {
+        if !options::get().all_pairs {
+            thread.old_news.add(now, before);
+        }
         return;
     }
     let mut report = Report::new(Kind::Race);

@@ -43,6 +43,14 @@ impl Rule for FastTrack {
         thread.knows(before)
     }
 
+    fn is_conflict(
+        thread: &Thread,
+        before: (Stamp, AccessKind),
+        now: (Stamp, AccessKind),
+    ) -> bool {
+        before.1.conflicts_with(now.1) && !thread.knows(before.0)
+    }
+
     fn access(
         thread: &mut Thread,
         cell: &mut Cell,
