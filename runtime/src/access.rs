@@ -690,8 +690,8 @@ fn is_old_news<R: Rule>(
         !write.is_none()
             && write.bytes() == 15
             && word.as_cell().is_none()
-            && R::is_conflict(thread, (write.stamp(), AccessKind::Write), (stamp, kind))
             && thread.old_news.has(stamp, write.stamp())
+            && R::is_conflict(thread, (write.stamp(), AccessKind::Write), (stamp, kind))
     };
     told(words[0])
         && (words[0] == words[1] || told(words[1]))
