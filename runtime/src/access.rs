@@ -10,6 +10,7 @@ use racehound_detect::AccessKind;
 use crate::bulk;
 use crate::cell::{self, Cell, Entry};
 use crate::constants;
+use crate::locks::LocksId;
 use crate::merge;
 use crate::readers;
 use crate::report;
@@ -56,8 +57,23 @@ fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place:
         return true;
     }
     let done = |group: &Group| shadow::load(group)[0] == Word::DONE;
-    if done(group) && (SIZE <= 8 || shadow::existing(address + 8).is_some_and(done)) {
-        return true;
+    if shadow::load(group)[0].as_cell().is_some() {
+        return done(group) && (SIZE <= 8 || shadow::existing(address + 8).is_some_and(done));
+    }
+    if R::FIRST_COUNTS
+        && SIZE >= 4
+        && let Some(locks) = thread.held.known_set()
+    {
+        let words = shadow::load(group);
+        let repeats = |word| repeats_alone::<WRITE>(thread, word, locks);
+        let repeated = match SIZE {
+            4 => repeats(words[address / 4 % 2]),
+            8 => repeats(words[0]) && (words[0] == words[1] || repeats(words[1])),
+            _ => false,
+        };
+        if repeated {
+            return true;
+        }
     }
     let Some(stamp) = thread.stamp_at_once(visit.hot(), place) else {
         return false;
@@ -88,6 +104,18 @@ fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place:
             words[i] = new;
             !bulk::is_active() || bulk::outlasts(group, words)
         }
+    }
+}
+
+/// Whether an access to a whole word with these locks adds nothing to one that the thread
+/// has made before, see [`Thread::repeats`], and nobody has written it since.
+#[inline(always)]
+fn repeats_alone<const WRITE: bool>(thread: &Thread, word: Word, locks: LocksId) -> bool {
+    let (write, read) = (word.write(), word.read());
+    let is_so = |half: Half| half.bytes() == 15 && thread.repeats(half.stamp(), locks);
+    match WRITE {
+        true => read.is_none() && is_so(write),
+        false => word.as_cell().is_none() && (is_so(write) || read.as_set().is_none() && is_so(read)),
     }
 }
 
@@ -181,12 +209,20 @@ fn part<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, number: usiz
     if settled {
         return;
     }
-    if !WRITE
-        && let Some(number) = cell
-        && !cell::is_shared(number)
-        && covers(thread, number, bytes, group, access.kind)
-    {
-        return;
+    if !WRITE && let Some(number) = cell {
+        let covered = match R::FIRST_COUNTS {
+            true => {
+                let locks = thread.held.set();
+                let repeats = |read| thread.repeats(read, locks);
+                cell::has_read(number, bytes, group, thread.chain(), repeats)
+            }
+            false => {
+                !cell::is_shared(number) && covers(thread, number, bytes, group, access.kind)
+            }
+        };
+        if covered {
+            return;
+        }
     }
     let stamp = thread.stamp(visit.hot(), access.place);
     let settled = match cell {

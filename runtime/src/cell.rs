@@ -859,6 +859,34 @@ pub(crate) fn covers(
     covered && group[0].load(Ordering::Acquire) == reference.0
 }
 
+/// Whether the thread is one of several readers of these bytes, with reads that `count`:
+/// looked at without holding the cell.
+#[inline]
+pub(crate) fn has_read(
+    number: u32,
+    bytes: u8,
+    group: &Group,
+    chain: ThreadId,
+    counts: impl Fn(Stamp) -> bool,
+) -> bool {
+    // SAFETY: cells stay cells; what is read here changes under our eyes, but
+    // atomically, and is confirmed below.
+    let word = unsafe {
+        let readers = (*header(number)).readers.load(Ordering::Relaxed);
+        if readers == 0 {
+            return false;
+        }
+        let slot = chain.index() & (readers as usize / 8);
+        Word((*body(number).add(slot)).load(Ordering::Relaxed))
+    };
+    let has = |half: Half, bytes: u8| {
+        bytes & !half.bytes() == 0 && (bytes == 0 || counts(half.stamp()))
+    };
+    has(word.write(), bytes & 15)
+        && (word.write() == word.read() && bytes == 0xff || has(word.read(), bytes >> 4))
+        && group[0].load(Ordering::Acquire) == Word::cell(number).0
+}
+
 /// Whether nothing is said of these bytes of a group any more, according to its
 /// cell, which is not held.
 #[inline(always)]

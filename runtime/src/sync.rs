@@ -203,7 +203,7 @@ pub(crate) fn acquired(visit: &Visit, address: usize, mode: Mode, traits: Traits
     mutex.taken = taken;
     let id = object.id();
     if thread.held.push(id, mode, taken) {
-        thread.synchronise(|sync, t| sync.enter(t, mode, &object.order));
+        thread.synchronise_by_lock(|sync, t| sync.enter(t, mode, &object.order));
         thread.locks_changed();
         record::acquire(thread, id, mode, place);
     }
@@ -265,7 +265,7 @@ pub(crate) fn releasing(visit: &Visit, address: usize, mode: Option<Mode>, place
     if thread.held.pop(id, mode) {
         record::release(thread, id, mode, place);
         let object: &mut Held = &mut object;
-        thread.synchronise(|sync, t| sync.leave(t, mode, &mut object.order));
+        thread.synchronise_by_lock(|sync, t| sync.leave(t, mode, &mut object.order));
         thread.locks_changed();
     }
     drop(object);

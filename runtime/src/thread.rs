@@ -13,7 +13,7 @@ use crate::context::{self, Context};
 use crate::deadlock::Seen;
 use crate::frames::{self, Frames};
 use crate::graves::Graves;
-use crate::locks::Held;
+use crate::locks::{Held, LocksId};
 use crate::merge::{Merges, PARTS};
 use crate::old_news::OldNews;
 use crate::quarantine::Quarantine;
@@ -59,6 +59,9 @@ pub(crate) struct Thread {
     floor: Stamp,
     /// First stamp since the epoch or the locks held have changed.
     fresh: Stamp,
+    /// The time of the first access since the thread has synchronised other than by
+    /// locks: where those do not count, nobody else knows of one from there on.
+    unheard: Epoch,
     /// Accesses are not looked at while this is not 0.
     pub(crate) ignore: u32,
     /// Where the program asked for that, while it wants it.
@@ -180,6 +183,7 @@ impl Thread {
             greed: 1,
             floor: Stamp::NONE,
             fresh: Stamp::NONE,
+            unheard: clock.epoch(),
             ignore: 0,
             ignores: Vec::new(),
             ignore_sync: 0,
@@ -247,6 +251,17 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn is_now(&self, stamp: Stamp) -> bool {
         (self.floor..=self.stamp).contains(&stamp)
+    }
+
+    /// Whether an access with these locks may pass for one that this thread has made
+    /// before: the locks were the same, and who does not know of the one does not know of
+    /// the other. Only where locks do not order threads.
+    #[inline(always)]
+    pub(crate) fn repeats(&self, before: Stamp, locks: LocksId) -> bool {
+        let time = before.epoch();
+        time.thread() == self.unheard.thread()
+            && time.clock() >= self.unheard.clock()
+            && before.record().locks == locks
     }
 
     /// Whether half a word is about an access to all its bytes by this thread in this
@@ -483,6 +498,16 @@ impl Thread {
     /// Carries out a synchronisation: what the thread knows may grow, and a new
     /// epoch begins if it handed knowledge on.
     pub(crate) fn synchronise<R>(
+        &mut self,
+        operation: impl FnOnce(&mut Sync, &mut ThreadCell) -> R,
+    ) -> R {
+        let result = self.synchronise_by_lock(operation);
+        self.unheard = self.now().after(1);
+        result
+    }
+
+    /// The same where a lock is taken or given back.
+    pub(crate) fn synchronise_by_lock<R>(
         &mut self,
         operation: impl FnOnce(&mut Sync, &mut ThreadCell) -> R,
     ) -> R {
