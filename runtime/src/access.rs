@@ -748,10 +748,11 @@ pub(crate) fn hold<R: Rule>(
     if access.kind.is_atomic() {
         let ordered = |before| thread.knows(before);
         let implied = |before| match R::FIRST_COUNTS {
-            true => thread.made(before) && !thread.is_now(before),
+            true => thread.made(before),
             false => ordered(before),
         };
-        if cell.touch((stamp, bytes, access.kind), implied, ordered) {
+        let repeats = |before| R::FIRST_COUNTS && thread.is_now(before);
+        if cell.touch((stamp, bytes, access.kind), implied, repeats, ordered) {
             return (cell, None);
         }
     }

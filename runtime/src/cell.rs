@@ -411,6 +411,14 @@ impl Cell {
         &self.slots()[chain.index() & mask]
     }
 
+    /// Whether some of several readers have read some of the bytes.
+    fn have_read(&self, bytes: u8) -> bool {
+        self.slots().iter().any(|slot| {
+            let word = Word(slot.load(Ordering::Relaxed));
+            word.write().bytes() & bytes != 0 || word.read().bytes() << 4 & bytes != 0
+        })
+    }
+
     /// Calls `each` with every remembered access to some of the bytes.
     #[inline(always)]
     pub(crate) fn each(&self, bytes: u8, mut each: impl FnMut(Entry)) {
@@ -628,35 +636,58 @@ impl Cell {
         self.header().len.store(len as u16 + 1, Ordering::Relaxed);
     }
 
-    /// Remembers an atomic access in place of an earlier one that is `implied` by
-    /// it, if all others are atomic, too, or `ordered` before: so it is in conflict
-    /// with none. False if it is not as simple as that.
+    /// Remembers an atomic access, in place of earlier ones that are `implied` by it, if all others are atomic, too, or `ordered` before: so it is in
+    /// conflict with none. It `repeats` an earlier one if that says all there is to say.
+    /// False if it is not as simple as that.
     #[inline]
     pub(crate) fn touch(
         &mut self,
         (stamp, bytes, kind): (Stamp, u8, AccessKind),
         implied: impl Fn(Stamp) -> bool,
+        repeats: impl Fn(Stamp) -> bool,
         ordered: impl Fn(Stamp) -> bool,
     ) -> bool {
-        if self.is_shared() || self.header().done & bytes != 0 {
+        if self.header().done & bytes != 0 || self.have_read(bytes) {
             return false;
         }
-        let mut last = None;
-        for entry in self.entries_mut() {
+        let (mut place, mut superfluous) = (None, false);
+        for (i, entry) in self.entries_mut().iter_mut().enumerate() {
             if entry.bytes() & bytes == 0 {
                 continue;
             }
             if !entry.kind().is_atomic() && !ordered(entry.stamp()) {
                 return false;
             }
-            if entry.kind() == kind && entry.bytes() == bytes && implied(entry.stamp()) {
-                last = Some(entry);
+            if entry.kind() != kind {
+                continue;
+            }
+            if entry.bytes() != bytes {
+                return false;
+            }
+            if repeats(entry.stamp()) {
+                return true;
+            }
+            if !implied(entry.stamp()) {
+                continue;
+            }
+            match place {
+                None => place = Some(i),
+                Some(_) => {
+                    *entry = entry.without(bytes);
+                    superfluous = true;
+                }
             }
         }
-        last.is_some_and(|last| {
-            *last = Entry::new(stamp, bytes, kind);
-            true
-        })
+        let new = Entry::new(stamp, bytes, kind);
+        match place {
+            Some(place) => self.entries_mut()[place] = new,
+            None if self.len() < self.capacity() => self.push(new),
+            None => return false,
+        }
+        if superfluous {
+            self.compact();
+        }
+        true
     }
 
     /// Makes room for `more` entries: moves to a larger cell if need be.
