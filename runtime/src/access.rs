@@ -469,55 +469,61 @@ impl Access {
     }
 }
 
-/// An access of any size that is not atomic.
+/// An access of any size that is not atomic. Most of it is of this epoch or settled like
+/// the group before; what is not is left to others, so that this needs few registers.
 #[inline(always)]
 fn plain<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, last: usize) {
     let thread = visit.thread();
     let (mut number, last_number) = (access.address / 8, last / 8);
+    let mut stamp = Stamp::NONE;
     if access.size >= bulk::WORTHWHILE {
-        let stamp = thread.stamp(visit.hot(), access.place);
+        stamp = thread.stamp(visit.hot(), access.place);
         number = in_bulk::<R>(thread, access, stamp);
     }
-    let mut stamp = None;
-    // Neighbours mostly have the same past, and so the same future.
-    let mut last: Option<([Word; 2], [Word; 2])> = None;
+    // Nothing looks like this.
+    let mut known = [Word(!0); 2];
     while number <= last_number {
         for group in shadow::run(number * 8, last_number * 8 + 8) {
-            let (bytes, before) = (access.bytes_in(number), shadow::load(group));
-            let address = number * 8;
-            number += 1;
-            if bytes == 0xff {
-                if let Some((past, after)) = last
-                    && past == before
-                    && settles(group, before, after)
-                {
-                    continue;
-                }
-                let after = match is_now::<WRITE>(thread, before) {
-                    true => Some(before),
+            let words = shadow::load(group);
+            if words != known {
+                match is_now::<WRITE>(thread, words) {
+                    true => known = words,
                     false => {
-                        let stamp =
-                            *stamp.get_or_insert_with(|| thread.stamp(visit.hot(), access.place));
-                        whole_group::<R, WRITE>(thread, before, stamp)
+                        if stamp.is_none() {
+                            stamp = thread.stamp(visit.hot(), access.place);
+                        }
+                        of_range::<R, WRITE>(thread, access, number, group, stamp);
                     }
-                };
-                if let Some(after) = after
-                    && settles(group, before, after)
-                {
-                    last = Some((before, after));
-                    continue;
                 }
             }
-            if is_known::<WRITE>(thread, group, before, bytes) {
-                continue;
-            }
-            let stamp = *stamp.get_or_insert_with(|| thread.stamp(visit.hot(), access.place));
-            let settled = words::<R, WRITE>(thread, group, bytes, stamp)
-                || (!WRITE && constants::mark(group, address));
-            if !settled {
-                in_cell::<R>(thread, group, address, bytes, stamp, access);
-            }
+            number += 1;
         }
+    }
+}
+
+/// One group of a range, of which not everything is of this epoch.
+#[inline(never)]
+fn of_range<R: Rule, const WRITE: bool>(
+    thread: &mut Thread,
+    access: &Access,
+    number: usize,
+    group: &Group,
+    stamp: Stamp,
+) {
+    let (bytes, before) = (access.bytes_in(number), shadow::load(group));
+    if bytes == 0xff
+        && let Some(after) = whole_group::<R, WRITE>(thread, before, stamp)
+        && settles(group, before, after)
+    {
+        return;
+    }
+    if is_known::<WRITE>(thread, group, before, bytes) {
+        return;
+    }
+    let settled = words::<R, WRITE>(thread, group, bytes, stamp)
+        || (!WRITE && constants::mark(group, number * 8));
+    if !settled {
+        in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
     }
 }
 
