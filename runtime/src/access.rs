@@ -115,7 +115,9 @@ fn repeats_alone<const WRITE: bool>(thread: &Thread, word: Word, locks: LocksId)
     let is_so = |half: Half| half.bytes() == 15 && thread.repeats(half.stamp(), locks);
     match WRITE {
         true => read.is_none() && is_so(write),
-        false => word.as_cell().is_none() && (is_so(write) || read.as_set().is_none() && is_so(read)),
+        false => {
+            word.as_cell().is_none() && (is_so(write) || read.as_set().is_none() && is_so(read))
+        }
     }
 }
 
@@ -216,9 +218,7 @@ fn part<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, number: usiz
                 let repeats = |read| thread.repeats(read, locks);
                 cell::has_read(number, bytes, group, thread.chain(), repeats)
             }
-            false => {
-                !cell::is_shared(number) && covers(thread, number, bytes, group, access.kind)
-            }
+            false => !cell::is_shared(number) && covers(thread, number, bytes, group, access.kind),
         };
         if covered {
             return;
@@ -720,12 +720,7 @@ fn in_cell<R: Rule>(
 /// Whether the access, to all of a group, is in conflict with what was written there, as
 /// was told before of two accesses at these places: then nothing is said of the group any
 /// more, as if it had been told again.
-fn is_old_news<R: Rule>(
-    thread: &Thread,
-    group: &Group,
-    stamp: Stamp,
-    kind: AccessKind,
-) -> bool {
+fn is_old_news<R: Rule>(thread: &Thread, group: &Group, stamp: Stamp, kind: AccessKind) -> bool {
     let words = shadow::load(group);
     let told = |word: Word| {
         let write = word.write();

@@ -910,9 +910,8 @@ pub(crate) fn has_read(
         let slot = chain.index() & (readers as usize / 8);
         Word((*body(number).add(slot)).load(Ordering::Relaxed))
     };
-    let has = |half: Half, bytes: u8| {
-        bytes & !half.bytes() == 0 && (bytes == 0 || counts(half.stamp()))
-    };
+    let has =
+        |half: Half, bytes: u8| bytes & !half.bytes() == 0 && (bytes == 0 || counts(half.stamp()));
     has(word.write(), bytes & 15)
         && (word.write() == word.read() && bytes == 0xff || has(word.read(), bytes >> 4))
         && group[0].load(Ordering::Acquire) == Word::cell(number).0

@@ -93,11 +93,7 @@ impl Rule for AccuLock {
         thread.made(before)
     }
 
-    fn is_conflict(
-        thread: &Thread,
-        before: (Stamp, AccessKind),
-        now: (Stamp, AccessKind),
-    ) -> bool {
+    fn is_conflict(thread: &Thread, before: (Stamp, AccessKind), now: (Stamp, AccessKind)) -> bool {
         before.1.conflicts_with(now.1) && !thread.knows(before.0) && !common(before, now)
     }
 

@@ -40,11 +40,7 @@ pub(crate) trait Rule {
     fn read_merges(thread: &Thread, before: Stamp) -> bool;
 
     /// Whether an access is in conflict with an earlier one that shadow words remember.
-    fn is_conflict(
-        thread: &Thread,
-        before: (Stamp, AccessKind),
-        now: (Stamp, AccessKind),
-    ) -> bool;
+    fn is_conflict(thread: &Thread, before: (Stamp, AccessKind), now: (Stamp, AccessKind)) -> bool;
 
     /// The access in a cell that is held and has room for one more entry. The
     /// conflict that matters most, if there are any.
