@@ -107,6 +107,26 @@ fn what_does_not_end_by_itself_is_looked_at_under_control() {
 }
 
 #[test]
+fn a_detector_that_takes_too_long_is_not_the_programs_fault() {
+    let mut explorers = Vec::new();
+    let (course, _) = hunted(|task| match task {
+        Task::Explore(assignment) => {
+            if assignment.schedule != Plan::Free {
+                explorers.push(assignment.detector.clone());
+            }
+            match assignment.detector == "hybrid" {
+                true => executed(Ending::Limit, Vec::new()),
+                false => well(),
+            }
+        }
+        _ => well(),
+    });
+    assert_eq!(course.stuck(), 0);
+    assert!(explorers.contains(&"acculock".to_owned()), "{explorers:?}");
+    assert!(!explorers.contains(&"hybrid".to_owned()), "{explorers:?}");
+}
+
+#[test]
 fn a_hunt_ends_when_nothing_turns_up() {
     let (course, phases) = hunted(|_| well());
     assert_eq!(
