@@ -99,6 +99,9 @@ pub fn of(trace: &Trace, finding: &Finding, naming: Naming<'_>) -> Option<Interl
 /// only the address was known is called as the steps call it, and locks as the finding
 /// does.
 pub fn add(finding: &mut Finding, mut interleaving: Interleaving) {
+    if finding.kind == Kind::Race && is_about_turned(finding, &interleaving) {
+        turn(&mut interleaving);
+    }
     let numbered = interleaving.steps.iter().filter_map(|step| {
         let access = finding.accesses.get(step.access?.checked_sub(1)?)?;
         match (&step.locks[..], &access.locks[..]) {
@@ -131,15 +134,38 @@ pub fn add(finding: &mut Finding, mut interleaving: Interleaving) {
     let order: Vec<usize> = marked().filter_map(|step| step.access).collect();
     if finding.kind == Kind::Race && order == [2, 1] {
         finding.accesses.reverse();
-        for access in interleaving
-            .steps
-            .iter_mut()
-            .filter_map(|s| s.access.as_mut())
-        {
-            *access = 3 - *access;
-        }
+        turn(&mut interleaving);
     }
     finding.interleaving = Some(interleaving);
+}
+
+/// Whether the accesses of a race have been put in another order since the steps were
+/// numbered: what each does fits the other one's step better.
+fn is_about_turned(finding: &Finding, interleaving: &Interleaving) -> bool {
+    let fit = |turned: bool| -> usize {
+        let fit_of = |step: &Step| {
+            let number = step.access?.checked_sub(1)?;
+            let access = finding
+                .accesses
+                .get(if turned { 1 - number } else { number })?;
+            let same = [
+                access.op == step.op,
+                access.line == step.line,
+                access.thread == step.thread,
+            ];
+            Some(same.into_iter().filter(|same| *same).count())
+        };
+        interleaving.steps.iter().filter_map(fit_of).sum()
+    };
+    finding.accesses.len() == 2 && fit(true) > fit(false)
+}
+
+/// The first access is the second, and the other way round.
+fn turn(interleaving: &mut Interleaving) {
+    let steps = interleaving.steps.iter_mut();
+    for access in steps.filter_map(|step| step.access.as_mut()) {
+        *access = 3 - *access;
+    }
 }
 
 /// What threads wait for in the end, and for ever.
@@ -492,19 +518,24 @@ mod tests {
             ],
             ..Finding::default()
         };
-        let step = |number, locks: &[&str]| Step {
+        let step = |number, op: &str, locks: &[&str]| Step {
             object: "balance".into(),
+            op: op.into(),
             access: Some(number),
             locks: locks.iter().map(|lock| (*lock).to_owned()).collect(),
             ..Step::default()
         };
-        let steps = vec![step(2, &["M3"]), step(1, &[])];
-        add(&mut finding, Interleaving { skipped: 0, steps });
-        assert_eq!(finding.accesses[0].site, "a");
-        assert_eq!(finding.location.name, "balance");
-        let steps = finding.interleaving.unwrap().steps;
-        assert_eq!([steps[0].access, steps[1].access], [Some(1), Some(2)]);
-        assert_eq!(steps[0].locks, ["bank->gate"]);
+        let steps = vec![step(2, "write", &["M3"]), step(1, "read", &[])];
+        let interleaving = Interleaving { skipped: 0, steps };
+        // A report may be made more than once.
+        for _ in 0..3 {
+            add(&mut finding, interleaving.clone());
+            assert_eq!(finding.accesses[0].site, "a");
+            assert_eq!(finding.location.name, "balance");
+            let steps = &finding.interleaving.as_ref().unwrap().steps;
+            assert_eq!([steps[0].access, steps[1].access], [Some(1), Some(2)]);
+            assert_eq!(steps[0].locks, ["bank->gate"]);
+        }
     }
 
     #[test]
