@@ -83,6 +83,8 @@ pub(crate) struct Display {
     told: Option<(&'static str, Instant)>,
 }
 
+/// A hunt that ends sooner has no line at all.
+const FIRST: Duration = Duration::from_secs(2);
 /// Lines do not follow upon each other faster, and not slower.
 const SOONEST: Duration = Duration::from_secs(1);
 const LATEST: Duration = Duration::from_secs(10);
@@ -183,15 +185,12 @@ impl Display {
             return;
         }
         let board = read(&self.board);
-        let is_due = self.told.is_none_or(|(phase, when)| {
-            let patience = if phase == board.phase {
-                LATEST
-            } else {
-                SOONEST
-            };
-            when.elapsed() >= patience
-        });
-        if is_due {
+        let (since, patience) = match self.told {
+            None => (board.begun, FIRST),
+            Some((phase, when)) if phase == board.phase => (when, LATEST),
+            Some((_, when)) => (when, SOONEST),
+        };
+        if since.elapsed() >= patience {
             anstream::eprintln!("racehound: {}", board.line());
             self.told = Some((board.phase, Instant::now()));
         }
