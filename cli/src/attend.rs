@@ -58,6 +58,9 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ending> {
         match signal {
             libc::SIGCHLD => {
                 if let Some(ending) = reap(program) {
+                    forget(&signals);
+                    // What is run next, out of the way, must not begin with them blocked.
+                    mask(libc::SIG_SETMASK, &before);
                     return Ok(ending);
                 }
             }
@@ -66,6 +69,16 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ending> {
             _ => _ = unsafe { libc::kill(program, signal) },
         }
     }
+}
+
+/// Signals that have come for a program that is no more are for nobody.
+fn forget(signals: &sigset_t) {
+    let at_once = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: what the call takes; nobody asks what came.
+    while unsafe { libc::sigtimedwait(signals, std::ptr::null_mut(), &raw const at_once) } > 0 {}
 }
 
 /// Waits for one of the signals; also tells whether the terminal has sent it.

@@ -3,7 +3,13 @@
 
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// Where the next table goes: far from where the system puts what the program asks for, so
+/// that the addresses of its stacks and large blocks do not depend on how much we need.
+static NEXT: AtomicUsize = AtomicUsize::new(0x2000_0000_0000);
+/// What tables begin at a multiple of: a huge page.
+const GAP: usize = 2 << 20;
 
 /// Reserves zeroed address space that costs nothing until it is used.
 ///
@@ -35,8 +41,18 @@ pub(crate) fn try_reserve(bytes: usize) -> Option<*mut u8> {
 
 fn try_map(bytes: usize, protection: i32) -> Option<*mut u8> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping, at an address that is free.
-    let at = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    let wish = NEXT.fetch_add(bytes.next_multiple_of(GAP), Ordering::Relaxed);
+    // SAFETY: a new mapping, at an address that is free: that one if it is.
+    let at = unsafe {
+        libc::mmap(
+            ptr::without_provenance_mut(wish),
+            bytes,
+            protection,
+            flags,
+            -1,
+            0,
+        )
+    };
     if at == libc::MAP_FAILED {
         return None;
     }

@@ -19,4 +19,6 @@ pub enum Choice {
     },
     /// A notify woke this thread.
     Waiter(ThreadId),
+    /// Time passed until who sleeps wakes, although others could go.
+    Time,
 }

@@ -43,6 +43,7 @@ impl Cursor {
             Move::Notify { thread } => Turn::IsNotified {
                 thread: thread.clone(),
             },
+            Move::Time => Turn::TimePasses,
             Move::Run { thread, points, .. } => Turn::Goes {
                 thread: thread.clone(),
                 at: points.get(self.next.points).map(|p| p.point.clone()),
@@ -53,7 +54,7 @@ impl Cursor {
     /// Which event of an anomaly that is, if it is one.
     pub(crate) fn mark(&self) -> Option<Mark> {
         match self.schedule.moves().get(self.next.r#move)? {
-            Move::Notify { .. } => None,
+            Move::Notify { .. } | Move::Time => None,
             Move::Run { points, .. } => points.get(self.next.points)?.mark,
         }
     }

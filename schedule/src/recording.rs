@@ -83,6 +83,11 @@ impl<S: Strategy> Strategy for Recording<S> {
         self.strategy.awaits_sleepers(enabled)
     }
 
+    fn time_passed(&mut self) {
+        self.choices.push(Choice::Time);
+        self.strategy.time_passed();
+    }
+
     fn stops(&self, thread: ThreadId) -> bool {
         self.strategy.stops(thread)
     }

@@ -45,6 +45,8 @@ pub enum Turn {
         /// Its path in the creation tree.
         thread: String,
     },
+    /// Time passes until somebody wakes.
+    TimePasses,
 }
 
 impl fmt::Display for Turn {
@@ -56,6 +58,7 @@ impl fmt::Display for Turn {
                 at: Some(point),
             } => write!(f, "thread {thread} at `{point}`"),
             Self::IsNotified { thread } => write!(f, "thread {thread} to be notified"),
+            Self::TimePasses => write!(f, "somebody to wake"),
         }
     }
 }
@@ -175,7 +178,17 @@ impl<N: Naming> Strategy for Replay<N> {
     fn awaits(&self) -> Option<ThreadId> {
         match self.expected()? {
             Turn::Goes { thread, .. } => self.names.thread_called(&thread),
-            Turn::IsNotified { .. } => None,
+            Turn::IsNotified { .. } | Turn::TimePasses => None,
+        }
+    }
+
+    fn awaits_sleepers(&self, _: &[Pending]) -> bool {
+        self.expected() == Some(Turn::TimePasses)
+    }
+
+    fn time_passed(&mut self) {
+        if self.expected() == Some(Turn::TimePasses) {
+            self.cursor.advance();
         }
     }
 
@@ -259,6 +272,30 @@ mod tests {
             replay.divergence().unwrap().to_string(),
             "choice 1, line 2 of the schedule: expected thread 2, \
              found thread 0 at `step s1`"
+        );
+    }
+
+    #[test]
+    fn time_passes_when_it_did_and_not_before() {
+        let mut replay = replay("1\ntime passes\n0");
+        let both = enabled(&[(0, 1), (1, 5)]);
+        assert!(!replay.awaits_sleepers(&both));
+        assert_eq!(replay.pick(&both), 1);
+        assert!(replay.awaits_sleepers(&both));
+        replay.time_passed();
+        assert!(!replay.awaits_sleepers(&both));
+        assert_eq!(replay.pick(&both), 0);
+        assert!(replay.is_complete());
+    }
+
+    #[test]
+    fn time_that_cannot_pass_is_a_divergence() {
+        let mut replay = replay("time passes");
+        replay.pick(&enabled(&[(0, 1)]));
+        let divergence = replay.divergence().unwrap().to_string();
+        assert!(
+            divergence.contains("expected somebody to wake"),
+            "{divergence}"
         );
     }
 

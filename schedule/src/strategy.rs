@@ -104,6 +104,9 @@ pub trait Strategy {
         false
     }
 
+    /// Learns that time has passed for that reason, and somebody woke.
+    fn time_passed(&mut self) {}
+
     /// Whether the thread that goes now should stop again right after what it does. A host
     /// that announces not everything asks.
     fn stops(&self, thread: ThreadId) -> bool {
@@ -181,6 +184,9 @@ macro_rules! forward {
         }
         fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
             (**self).awaits_sleepers(enabled)
+        }
+        fn time_passed(&mut self) {
+            (**self).time_passed();
         }
         fn stops(&self, thread: ThreadId) -> bool {
             (**self).stops(thread)

@@ -7,9 +7,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use memmap2::Mmap;
-
-use crate::mapping;
+use crate::mapping::{self, Mapping};
 
 /// An append-only list of byte strings.
 #[derive(Default)]
@@ -25,7 +23,7 @@ struct Node {
 }
 
 pub(crate) enum Bytes {
-    Mapped(Mmap),
+    Mapped(Mapping),
     Owned(Vec<u8>),
 }
 

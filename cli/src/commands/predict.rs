@@ -185,7 +185,7 @@ pub(crate) fn explained(
     }
     let runs = schedule.moves().iter().filter_map(|r#move| match r#move {
         Move::Run { points, .. } => Some(points),
-        Move::Notify { .. } => None,
+        Move::Notify { .. } | Move::Time => None,
     });
     let used: BTreeSet<&str> = runs.flatten().map(|p| p.point.site.as_str()).collect();
     for name in used {

@@ -5,6 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::control::written;
 use crate::workshop::{RACEHOUND, Workshop, stderr, stdout};
 use crate::{FINDINGS, USAGE};
 
@@ -351,4 +352,35 @@ fn what_makes_no_sense_is_said() {
     }
     let output = attempted(&shop, "program.c", &["--times", "3"]);
     assert_eq!(output.status.code(), Some(USAGE), "{output:?}");
+}
+
+/// What is passed on to the first execution must not be kept from the next.
+#[test]
+fn signals_reach_every_execution() {
+    let shop = written(
+        "#include <pthread.h>\n\
+         #include <signal.h>\n\
+         static volatile int hits;\n\
+         static void note(int signal) { hits = signal; }\n\
+         static void *look(void *unused) { return hits ? &hits : unused; }\n\
+         int main(void) {\n\
+             pthread_t thread;\n\
+             signal(SIGUSR1, note);\n\
+             pthread_create(&thread, 0, look, 0);\n\
+             raise(SIGUSR1);\n\
+             pthread_join(thread, 0);\n\
+             return hits ? 0 : 9;\n\
+         }\n",
+    );
+    let pair = ["--pair", "program.c:4,program.c:5"];
+    let plan = ["run", "--detector", "none", "--schedule", "racefuzzer"];
+    let confirmed = (0..10).any(|seed| {
+        let seed = seed.to_string();
+        let rest = ["--seed", &seed, "--", "./program"];
+        let output = shop.racehound(&[&plan[..], &pair, &rest].concat());
+        let text = stderr(&output);
+        assert!(!text.contains("the two executions differ"), "{text}");
+        text.contains("data race")
+    });
+    assert!(confirmed);
 }

@@ -98,6 +98,99 @@ fn the_same_seed_is_the_same_execution() {
     assert!(told_apart > GALLERY.len() / 2, "{told_apart}");
 }
 
+/// What is written down repeats the execution, also where time passed although others could
+/// go, and whatever the schedule is called.
+#[test]
+fn a_schedule_repeats_what_any_strategy_did() {
+    for source in [
+        "clean/cond_timed.c",
+        "clean/cpp_wait_for.cpp",
+        "clean/mutex_timed.c",
+        "clean/semaphore_try_timed.c",
+        "clean/sigsuspend.c",
+    ] {
+        let shop = built(source);
+        for strategy in ["random", "pct", "restless", "overtake"] {
+            for seed in ["1", "2", "3"] {
+                let how = ["--detector", "none", "--schedule", strategy, "--seed", seed];
+                let keep = ["--schedule-out", "of_any_length_at_all.schedule"];
+                let first = scheduled(&shop, &[&how[..], &keep].concat());
+                let text = stderr(&first);
+                assert!(
+                    first.status.success(),
+                    "{source}, {strategy}, {seed}: {text}"
+                );
+                assert!(!text.contains("does not repeat"), "{source}: {text}");
+                let again = "replay:file=of_any_length_at_all.schedule";
+                let again = scheduled(&shop, &["--detector", "none", "--schedule", again]);
+                let text = stderr(&again);
+                assert!(
+                    !text.contains("left the schedule"),
+                    "{source}, {strategy}: {text}"
+                );
+                assert_eq!(hash(&first), hash(&again), "{source}, {strategy}, {seed}");
+            }
+        }
+    }
+}
+
+/// Who was notified has all the time in the world to get the lock.
+#[test]
+fn who_was_notified_in_time_waits_for_the_lock() {
+    let shop = written(
+        "#define _GNU_SOURCE\n\
+         #include <pthread.h>\n\
+         #include <time.h>\n\
+         static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n\
+         static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;\n\
+         static int items;\n\
+         static void *produce(void *unused) {\n\
+             for (int i = 0; i < 20; i++) {\n\
+                 pthread_mutex_lock(&lock);\n\
+                 items++;\n\
+                 pthread_cond_signal(&changed);\n\
+                 pthread_mutex_unlock(&lock);\n\
+             }\n\
+             return unused;\n\
+         }\n\
+         static void *consume(void *unused) {\n\
+             for (int i = 0; i < 20; i++) {\n\
+                 pthread_mutex_lock(&lock);\n\
+                 while (items == 0) {\n\
+                     struct timespec soon;\n\
+                     clock_gettime(CLOCK_REALTIME, &soon);\n\
+                     soon.tv_nsec = (soon.tv_nsec + 1000000) % 1000000000;\n\
+                     pthread_cond_timedwait(&changed, &lock, &soon);\n\
+                 }\n\
+                 items--;\n\
+                 pthread_mutex_unlock(&lock);\n\
+             }\n\
+             return unused;\n\
+         }\n\
+         int main(void) {\n\
+             pthread_t a, b, c;\n\
+             pthread_create(&a, 0, consume, 0);\n\
+             pthread_create(&b, 0, produce, 0);\n\
+             pthread_create(&c, 0, produce, 0);\n\
+             pthread_join(a, 0);\n\
+             pthread_join(b, 0);\n\
+             return pthread_join(c, 0);\n\
+         }\n",
+    );
+    for strategy in ["restless", "overtake"] {
+        for seed in 0..10 {
+            let seed = seed.to_string();
+            let output = scheduled(&shop, &["--schedule", strategy, "--seed", &seed]);
+            let text = stderr(&output);
+            assert!(output.status.success(), "{strategy}, {seed}: {text}");
+            assert!(
+                !text.contains("does not repeat"),
+                "{strategy}, {seed}: {text}"
+            );
+        }
+    }
+}
+
 /// Teams of OpenMP come and go at the library's pace, which must not show.
 #[test]
 fn the_same_seed_is_the_same_execution_however_fast_a_library_is() {

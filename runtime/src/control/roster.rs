@@ -244,6 +244,7 @@ pub(crate) struct Roster {
     pub(super) changes: u64,
     pub(super) steps: u64,
     pub(super) fingerprint: Fingerprint,
+    ordinals: FxHashMap<SiteId, usize>,
     spare_batons: Vec<&'static Baton>,
     spare_stacks: Vec<LastStack>,
     /// What programs get when they ask for randomness: the same in every execution.
@@ -318,6 +319,7 @@ impl Roster {
             changes: 0,
             steps: 0,
             fingerprint: Fingerprint::new(),
+            ordinals: FxHashMap::default(),
             spare_batons: Vec::new(),
             spare_stacks: Vec::new(),
             chance: Rng::new(0),
@@ -516,7 +518,15 @@ impl Roster {
             }
             let would_wait =
                 !enabled.is_empty() && self.chooser.strategy().awaits_sleepers(&enabled);
-            if self.hurry(&enabled) || would_wait && self.wake_a_sleeper() {
+            if would_wait && self.wake_a_sleeper() {
+                self.chooser.strategy().time_passed();
+                if let Some(choices) = &mut self.choices {
+                    choices.push(Choice::Time);
+                }
+                self.enabled = enabled;
+                continue;
+            }
+            if self.hurry(&enabled) {
                 self.enabled = enabled;
                 continue;
             }
@@ -558,6 +568,7 @@ impl Roster {
             self.running = Some(number);
             self.steps += 1;
             self.clock.step();
+            let site = self.ordinal(site);
             match op {
                 Some(op) => self.fingerprint.add_event(&Event { thread, site, op }),
                 None => self
@@ -575,6 +586,13 @@ impl Roster {
             }
             return next;
         }
+    }
+
+    /// Which place this is, counted in the order in which steps are made there. Places
+    /// have numbers before, but in an order that depends on what else is looked up.
+    fn ordinal(&mut self, site: SiteId) -> SiteId {
+        let next = self.ordinals.len();
+        SiteId::from_index(*self.ordinals.entry(site).or_insert(next))
     }
 
     fn pick(&mut self, enabled: &[Pending]) -> Pending {
@@ -601,8 +619,11 @@ impl Roster {
     }
 
     /// If the strategy does not go on without a thread that only waits for time to
-    /// pass, it has passed.
+    /// pass, although others can go, it has passed.
     fn hurry(&mut self, enabled: &[Pending]) -> bool {
+        if enabled.is_empty() {
+            return false;
+        }
         let Some(thread) = self.chooser.strategy().awaits() else {
             return false;
         };
@@ -862,9 +883,7 @@ impl Roster {
             self.waiting.retain(|&other| other != number);
             if let Some(member) = self.member(number) {
                 member.told = true;
-                if !matches!(member.want, Want::Notice { .. }) {
-                    member.until = None;
-                }
+                member.until = None;
             }
             told += 1;
         }

@@ -38,6 +38,7 @@
 //! | `xN KIND SITE` | at N of these it is about to do this, here; `x1` may be left out |
 //! | `e2(s1) KIND SITE` | the same of one choice: the anomaly's second event, on its first variable |
 //! | `notifies THREAD` | the notify before this wakes this one |
+//! | `time passes` | until the next one who sleeps wakes, although others can go |
 //!
 //! A kind is one of the trace's with hyphens, or `step` for one that touches
 //! nothing shared. What a move does not say about its choices is not compared,
@@ -113,6 +114,8 @@ pub enum Move {
         /// Its path in the creation tree.
         thread: String,
     },
+    /// Time passes until who sleeps, or waits for so long at most, goes on.
+    Time,
 }
 
 /// The same point, several times in a row.
@@ -159,6 +162,7 @@ impl Schedule {
         for choice in choices {
             match *choice {
                 Choice::Waiter(thread) => schedule.notify(names.thread(thread)),
+                Choice::Time => schedule.moves.push(Move::Time),
                 Choice::Thread { thread, site, kind } => {
                     let site = names.site(site);
                     schedule.go_on(names.thread(thread), Point { kind, site }, None);

@@ -146,6 +146,7 @@ fn moves() -> impl Strategy<Value = Move> {
     prop_oneof![
         4 => run,
         1 => threads().prop_map(|thread| Move::Notify { thread }),
+        1 => Just(Move::Time),
     ]
 }
 

@@ -11,6 +11,7 @@ use super::{Anomaly, Lines, Mark, Move, Point, Points, Schedule};
 /// What every schedule begins with, before its version.
 const TITLE: &str = "racehound schedule";
 const VERSION: &str = "1";
+const TIME_PASSES: &str = "time passes";
 /// A step that touches nothing shared.
 const STEP: &str = "step";
 
@@ -102,6 +103,7 @@ impl fmt::Display for Schedule {
         for r#move in &self.moves {
             match r#move {
                 Move::Notify { thread } => writeln!(f, "notifies {thread}")?,
+                Move::Time => writeln!(f, "{TIME_PASSES}")?,
                 Move::Run {
                     thread,
                     times,
@@ -176,6 +178,7 @@ impl Schedule {
             }
             "watch" if rest.is_empty() => return Err("watch what? A site is missing".to_owned()),
             "watch" => self.watched.push(unescape(rest)?),
+            _ if text == TIME_PASSES => self.add(Move::Time, line),
             "notifies" => {
                 let thread = path(rest)?;
                 self.add(Move::Notify { thread }, line);
@@ -249,7 +252,7 @@ fn unknown(word: &str) -> String {
     let kinds: Vec<_> = Kind::ALL.iter().map(|k| kind_word(Some(*k))).collect();
     format!(
         "`{word}` means nothing here: expected a thread such as `0.1 x3`, `notifies 0.2`, \
-         `plan`, `fingerprint`, `anomaly`, `watch`, or one of: {STEP}, {}",
+         `{TIME_PASSES}`, `plan`, `fingerprint`, `anomaly`, `watch`, or one of: {STEP}, {}",
         kinds.join(", ")
     )
 }
