@@ -177,6 +177,12 @@ impl ThreadClock {
         self.known.knows(epoch)
     }
 
+    /// What is known of another thread.
+    #[inline]
+    pub fn heard_of(&self, other: ThreadId) -> u64 {
+        self.known.get(other)
+    }
+
     /// `C_t ⊔= other`. Nobody knows more of `t` than `t` itself.
     pub fn learn(&mut self, other: &VectorClock) {
         self.known.join(other);

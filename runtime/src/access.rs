@@ -5,6 +5,8 @@
 //! takes its place with one compare-and-swap. Everything else happens in a
 //! [`Cell`].
 
+use std::sync::atomic::AtomicU64;
+
 use racehound_detect::AccessKind;
 
 use crate::bulk;
@@ -31,80 +33,125 @@ pub(crate) struct Access {
 }
 
 /// A plain access of a few bytes.
+///
+/// Those that are left when the fast path is done are mostly the first of their epoch to
+/// bytes that at most one other thread has been at, and not lately: they are settled here,
+/// in a function that calls no other before its end and so needs hardly any stack.
 #[inline(always)]
 pub(crate) fn small<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {
-    if !at_once::<R, SIZE, WRITE>(address, place) {
-        thoroughly::<R, SIZE, WRITE>(address, place);
+    let Some(visit) = Visit::of_known() else {
+        return thoroughly::<R, SIZE, WRITE>(address, place);
+    };
+    if !at_once::<R, SIZE, WRITE>(&visit, address, place) {
+        visit.give_up();
+        return thoroughly::<R, SIZE, WRITE>(address, place);
+    }
+    visit.end();
+    if bulk::is_active() {
+        beside_a_range::<R, SIZE, WRITE>(address, place);
     }
 }
 
-/// The accesses that are left when the fast path is done are mostly the first
-/// of their epoch to bytes that at most one other thread has been at, and not
-/// lately: settled here, in a function that calls no other and so needs no stack.
 #[inline(always)]
-fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) -> bool {
-    if !address.is_multiple_of(SIZE.min(8)) || !shadow::is_user(address) {
+fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(
+    visit: &Visit,
+    address: usize,
+    place: usize,
+) -> bool {
+    if !address.is_multiple_of(SIZE.min(4)) || !shadow::is_user(address) {
         return false;
     }
-    let Some(visit) = Visit::of_known() else {
-        return false;
-    };
     let thread = visit.thread();
-    let Some(group) = shadow::existing(address) else {
-        return false;
-    };
-    if thread.ignore != 0 {
+    if thread.ignore != 0 || (SIZE == 1 && !WRITE && constants::is_single_threaded(address)) {
         return true;
     }
-    let done = |group: &Group| shadow::load(group)[0] == Word::DONE;
-    if shadow::load(group)[0].as_cell().is_some() {
-        return done(group) && (SIZE <= 8 || shadow::existing(address + 8).is_some_and(done));
+    let group = shadow::readable(address);
+    let nothing = shadow::word(&group[address / 4 % 2]) == Word::EMPTY;
+    if nothing && shadow::existing(address).is_none() {
+        return false;
     }
+    if SIZE > 4 && !shadow::is_in_one_piece(address, SIZE) {
+        return false;
+    }
+    let words = || shadow::words(group, address, SIZE).iter();
     if R::FIRST_COUNTS
         && SIZE >= 4
         && let Some(locks) = thread.held.known_set()
     {
-        let words = shadow::load(group);
-        let repeats = |word| repeats_alone::<WRITE>(thread, word, locks);
-        let repeated = match SIZE {
-            4 => repeats(words[address / 4 % 2]),
-            8 => repeats(words[0]) && (words[0] == words[1] || repeats(words[1])),
-            _ => false,
-        };
-        if repeated {
+        let adds_nothing = |at| repeats_alone::<WRITE>(thread, shadow::word(at), locks);
+        if words().all(adds_nothing) {
             return true;
         }
     }
     let Some(stamp) = thread.stamp_at_once(visit.hot(), place) else {
         return false;
     };
-    match SIZE {
-        8 => group_at_once::<R, WRITE>(thread, group, stamp),
-        16 => {
-            // The next group is in the same chunk, or there is none.
-            group_at_once::<R, WRITE>(thread, group, stamp)
-                && shadow::existing(address + 8)
-                    .is_some_and(|next| group_at_once::<R, WRITE>(thread, next, stamp))
+    match (SIZE, address % 8) {
+        (1 | 2, at) => {
+            let (at, bytes) = (&group[at / 4], ((1 << SIZE) - 1) << (at % 4));
+            let before = shadow::word(at);
+            alone::<R, WRITE>(thread, before, bytes, stamp)
+                .is_some_and(|after| becomes(at, before, after))
         }
-        _ => {
-            let (mut words, i) = (shadow::load(group), address / 4 % 2);
-            let new = match SIZE {
-                4 => whole::<R, WRITE>(thread, words[i], stamp),
-                _ => {
-                    let bytes = ((1 << SIZE) - 1) << (address % 4);
-                    alone::<R, WRITE>(thread, words[i], bytes, stamp)
-                }
-            };
-            let Some(new) = new else {
-                return false;
-            };
-            if !shadow::exchange_one(&group[i], words[i], new) {
-                return false;
-            }
-            words[i] = new;
-            !bulk::is_active() || bulk::outlasts(group, words)
+        (4, at) => {
+            let at = &group[at / 4];
+            let before = shadow::word(at);
+            whole::<R, WRITE>(thread, before, stamp).is_some_and(|after| becomes(at, before, after))
+        }
+        (8, 0) => group_at_once::<R, WRITE>(thread, group, stamp),
+        (8, _) => {
+            word_at_once::<R, WRITE>(thread, &group[1], stamp)
+                && word_at_once::<R, WRITE>(thread, &shadow::next(group)[0], stamp)
+        }
+        (_, 0) => {
+            group_at_once::<R, WRITE>(thread, group, stamp)
+                && group_at_once::<R, WRITE>(thread, shadow::next(group), stamp)
+        }
+        (_, _) => {
+            let middle = shadow::next(group);
+            word_at_once::<R, WRITE>(thread, &group[1], stamp)
+                && group_at_once::<R, WRITE>(thread, middle, stamp)
+                && word_at_once::<R, WRITE>(thread, &shadow::next(middle)[0], stamp)
         }
     }
+}
+
+#[inline(always)]
+fn word_at_once<R: Rule, const WRITE: bool>(
+    thread: &Thread,
+    at: &AtomicU64,
+    stamp: Stamp,
+) -> bool {
+    let before = shadow::word(at);
+    is_word_now::<WRITE>(thread, before)
+        || whole::<R, WRITE>(thread, before, stamp).is_some_and(|after| becomes(at, before, after))
+}
+
+#[inline(always)]
+fn group_at_once<R: Rule, const WRITE: bool>(thread: &Thread, group: &Group, stamp: Stamp) -> bool {
+    let before = shadow::load(group);
+    whole_group::<R, WRITE>(thread, before, stamp)
+        .is_some_and(|after| before == after || shadow::exchange(group, before, after))
+}
+
+/// Makes a word what it is to become, unless it has changed meanwhile.
+#[inline(always)]
+fn becomes(at: &AtomicU64, before: Word, after: Word) -> bool {
+    before == after || shadow::exchange_one(at, before, after)
+}
+
+/// A range is being worked through, perhaps around an access that was settled: what it
+/// left may be overwritten. So it is looked at once more when the range is done.
+#[cold]
+#[inline(never)]
+fn beside_a_range<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {
+    let visit = Visit::begin();
+    for number in address / 8..=(address + (SIZE - 1)) / 8 {
+        let group = shadow::group(number * 8);
+        bulk::outlasts(group, shadow::load(group));
+    }
+    drop(visit);
+    thoroughly::<R, SIZE, WRITE>(address, place);
 }
 
 /// Whether an access to a whole word with these locks adds nothing to one that the thread
@@ -121,13 +168,6 @@ fn repeats_alone<const WRITE: bool>(thread: &Thread, word: Word, locks: LocksId)
     }
 }
 
-#[inline(always)]
-fn group_at_once<R: Rule, const WRITE: bool>(thread: &Thread, group: &Group, stamp: Stamp) -> bool {
-    let before = shadow::load(group);
-    whole_group::<R, WRITE>(thread, before, stamp)
-        .is_some_and(|after| settles(group, before, after))
-}
-
 /// What becomes of a group that is accessed as a whole, if that can be told of each of
 /// its words.
 #[inline(always)]
@@ -136,11 +176,14 @@ fn whole_group<R: Rule, const WRITE: bool>(
     [first, second]: [Word; 2],
     stamp: Stamp,
 ) -> Option<[Word; 2]> {
-    let after = whole::<R, WRITE>(thread, first, stamp)?;
-    match first == second {
-        true => Some([after; 2]),
-        false => Some([after, whole::<R, WRITE>(thread, second, stamp)?]),
+    if first == second {
+        return Some([whole::<R, WRITE>(thread, first, stamp)?; 2]);
     }
+    let after = |word| match is_word_now::<WRITE>(thread, word) {
+        true => Some(word),
+        false => whole::<R, WRITE>(thread, word, stamp),
+    };
+    Some([after(first)?, after(second)?])
 }
 
 /// What becomes of a word that is accessed as a whole, if at most one thread has
@@ -148,7 +191,9 @@ fn whole_group<R: Rule, const WRITE: bool>(
 #[inline(always)]
 fn whole<R: Rule, const WRITE: bool>(thread: &Thread, old: Word, stamp: Stamp) -> Option<Word> {
     let (write, read) = (old.write(), old.read());
-    if R::FIRST_COUNTS && (thread.is_now(write.stamp()) || thread.is_now(read.stamp())) {
+    if R::FIRST_COUNTS
+        && (thread.is_now(write.stamp()) || (!WRITE && thread.is_now(read.stamp())))
+    {
         return None;
     }
     is_calm::<R, WRITE>(thread, old, stamp).then(|| match WRITE {
@@ -539,11 +584,14 @@ fn settles(group: &Group, before: [Word; 2], after: [Word; 2]) -> bool {
 /// halves that say so of whole words.
 #[inline(always)]
 fn is_now<const WRITE: bool>(thread: &Thread, words: [Word; 2]) -> bool {
-    let now = |word: Word| {
-        let read = || thread.is_whole_now(word.read()) || word == Word::CONSTANT;
-        thread.is_whole_now(word.write()) || (!WRITE && read())
-    };
+    let now = |word| is_word_now::<WRITE>(thread, word) || (!WRITE && word == Word::CONSTANT);
     now(words[0]) && (words[0] == words[1] || now(words[1]))
+}
+
+/// The same for the bytes of a word.
+#[inline(always)]
+fn is_word_now<const WRITE: bool>(thread: &Thread, word: Word) -> bool {
+    thread.is_whole_now(word.write()) || (!WRITE && thread.is_whole_now(word.read()))
 }
 
 /// Whether the thread has accessed these bytes in this epoch, so that there is

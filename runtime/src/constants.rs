@@ -6,6 +6,9 @@
 //! another thread there marks the group as [constant](Word::CONSTANT), and no
 //! thread's fast path looks at it again. Constants that one thread alone reads
 //! cost as much as other memory.
+//!
+//! The C library's note that the process has one thread is no constant, but its own
+//! business; C++'s library reads it whenever a reference is counted.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -52,6 +55,23 @@ pub(crate) fn mark(group: &Group, address: usize) -> bool {
     let old = shadow::load(group);
     let unwritten = old.iter().all(|word| word.write().is_none());
     unwritten && holds(address) && shadow::exchange(group, old, [Word::CONSTANT; 2])
+}
+
+std::arch::global_asm!(".weak __libc_single_threaded");
+
+/// Whether this is the C library's note that the process has one thread.
+#[inline(always)]
+pub(crate) fn is_single_threaded(address: usize) -> bool {
+    let note: usize;
+    // SAFETY: reads where the dynamic linker has put it, or 0 where there is none.
+    unsafe {
+        std::arch::asm!(
+            "mov {note}, qword ptr [rip + __libc_single_threaded@GOTPCREL]",
+            note = out(reg) note,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    address == note
 }
 
 #[inline(never)]

@@ -51,6 +51,7 @@ mod fork;
 mod frames;
 mod general;
 mod graves;
+mod hearsay;
 mod hooks;
 mod interpose;
 mod locks;

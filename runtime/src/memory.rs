@@ -166,6 +166,31 @@ pub(crate) unsafe fn compare_exchange_16(at: *mut u128, old: u128, new: u128) ->
     u128::from(low) | u128::from(high) << 64
 }
 
+/// The same where it is enough to know whether there was what is expected.
+///
+/// # Safety
+/// As above.
+#[inline(always)]
+pub(crate) unsafe fn exchange_16(at: *mut u128, old: u128, new: u128) -> bool {
+    let done: u64;
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!(
+            "xchg rbx, rsi",
+            "lock cmpxchg16b xmmword ptr [rdi]",
+            "sete al",
+            "mov rbx, rsi",
+            in("rdi") at,
+            inout("rsi") new as u64 => _,
+            in("rcx") (new >> 64) as u64,
+            inout("rax") old as u64 => done,
+            inout("rdx") (old >> 64) as u64 => _,
+            options(nostack),
+        );
+    }
+    done as u8 != 0
+}
+
 /// An array on the heap, and never on the stack: the threads of libraries have small ones.
 pub(crate) fn boxed<T: Clone, const N: usize>(value: T) -> Box<[T; N]> {
     let array = vec![value; N].try_into();

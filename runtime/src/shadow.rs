@@ -96,6 +96,15 @@ pub(crate) fn group(address: usize) -> &'static Group {
     existing(address).unwrap_or_else(|| grown(address))
 }
 
+/// The same to look at only, unless there is more than [nothing](Word::EMPTY): where
+/// nothing was ever, it is not to be changed.
+#[inline(always)]
+pub(crate) fn readable(address: usize) -> &'static Group {
+    let of_zero = table()[address >> CHUNK_BITS].load(Ordering::Relaxed);
+    // SAFETY: the table leads to shadow or zeroes of that size, aligned, everywhere.
+    unsafe { &*of_zero.wrapping_add((address & !7) * 2).cast() }
+}
+
 /// The same, if there is any yet.
 #[inline(always)]
 pub(crate) fn existing(address: usize) -> Option<&'static Group> {
@@ -104,6 +113,28 @@ pub(crate) fn existing(address: usize) -> Option<&'static Group> {
     let nothing = NOTHING.load(Ordering::Relaxed);
     // SAFETY: a chunk's shadow is that large, aligned, and never goes away.
     (group.addr().wrapping_sub(nothing.addr()) >= CHUNK_SHADOW).then(|| unsafe { &*group.cast() })
+}
+
+/// Whether the shadow of some bytes, if there is any, is contiguous.
+#[inline(always)]
+pub(crate) fn is_in_one_piece(address: usize, size: usize) -> bool {
+    address as u32 <= u32::MAX - (size as u32 - 1)
+}
+
+/// The group behind one, which has bytes in front of the end of its chunk.
+#[inline(always)]
+pub(crate) fn next(group: &'static Group) -> &'static Group {
+    // SAFETY: the shadow of a chunk is contiguous and never goes away.
+    unsafe { &*std::ptr::from_ref(group).add(1) }
+}
+
+/// The words from that of an address on, of as many bytes as are in one piece; the group
+/// around it is given.
+#[inline(always)]
+pub(crate) fn words(group: &'static Group, address: usize, size: usize) -> &'static [AtomicU64] {
+    let first = group.as_ptr().wrapping_add(address / 4 % 2);
+    // SAFETY: as above.
+    unsafe { std::slice::from_raw_parts(first, size.div_ceil(4)) }
 }
 
 #[cold]
@@ -262,16 +293,14 @@ impl Word {
 }
 
 /// Replaces both words of a group if they are what is expected.
-#[inline]
+#[inline(always)]
 pub(crate) fn exchange(group: &Group, old: [Word; 2], new: [Word; 2]) -> bool {
     let join = |words: [Word; 2]| u128::from(words[0].0) | u128::from(words[1].0) << 64;
-    let (old, new) = (join(old), join(new));
     // SAFETY: a group is sixteen bytes, aligned so.
-    let seen = unsafe {
+    unsafe {
         let at = std::ptr::from_ref(group).cast_mut().cast();
-        memory::compare_exchange_16(at, old, new)
-    };
-    seen == old
+        memory::exchange_16(at, join(old), join(new))
+    }
 }
 
 /// Replaces one word of a group if it is what is expected.
@@ -281,13 +310,16 @@ pub(crate) fn exchange_one(at: &AtomicU64, old: Word, new: Word) -> bool {
         .is_ok()
 }
 
+/// A word as it is now.
+#[inline(always)]
+pub(crate) fn word(at: &AtomicU64) -> Word {
+    Word(at.load(Ordering::Relaxed))
+}
+
 /// The words of a group as they are now, not necessarily at one moment.
 #[inline(always)]
 pub(crate) fn load(group: &Group) -> [Word; 2] {
-    [
-        Word(group[0].load(Ordering::Relaxed)),
-        Word(group[1].load(Ordering::Relaxed)),
-    ]
+    [word(&group[0]), word(&group[1])]
 }
 
 /// The shadow of whole groups from one address to another, as far as it is

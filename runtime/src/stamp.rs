@@ -72,7 +72,7 @@ impl Stamp {
 
     #[inline(always)]
     pub(crate) fn lease(self) -> usize {
-        (self.0 >> LEASE_BITS) as usize
+        (self.0 >> LEASE_BITS) as usize % LEASES
     }
 
     #[inline(always)]

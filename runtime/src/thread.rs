@@ -13,6 +13,7 @@ use crate::context::{self, Context};
 use crate::deadlock::Seen;
 use crate::frames::{self, Frames};
 use crate::graves::Graves;
+use crate::hearsay::Hearsay;
 use crate::locks::{Held, LocksId};
 use crate::merge::{Merges, PARTS};
 use crate::old_news::OldNews;
@@ -40,7 +41,7 @@ const ROOM: u32 = 1 + 2 * 2 * 2 * stamp::MERGE_STAMPS;
 /// The most leases that a thread takes at once: a million stamps.
 const GREEDIEST: u32 = 64;
 
-/// Accesses that are remembered so, in pairs: the one used last comes first.
+/// Accesses that are remembered so, in pairs: the one that came last comes first.
 const RECENT: usize = 1024;
 
 /// Everything about a thread that no other thread touches.
@@ -69,6 +70,8 @@ pub(crate) struct Thread {
     /// Synchronisation neither.
     pub(crate) ignore_sync: u32,
     pub(crate) clock: ThreadCell,
+    /// What of it was asked for lately.
+    hearsay: Hearsay,
     order: Sync,
     pub(crate) held: Held,
     /// Orders of locks that it has looked at.
@@ -189,6 +192,7 @@ impl Thread {
             ignore_sync: 0,
             order: Sync::new(order, Volatiles::AsEdges),
             clock,
+            hearsay: Hearsay::default(),
             held: Held::default(),
             orders: Seen::default(),
             spare: Spare::default(),
@@ -233,12 +237,23 @@ impl Thread {
     /// Whether that access happened before now.
     #[inline(always)]
     pub(crate) fn knows(&self, stamp: Stamp) -> bool {
-        if stamp.lease() == self.stamp.lease() {
-            return true;
-        }
-        let epoch = stamp.epoch();
-        let clock = &self.clock.clock;
-        epoch.thread() == clock.epoch().thread() || clock.has_heard(epoch)
+        self.hearsay.has(stamp) || self.has_heard_of(stamp)
+    }
+
+    /// The same by the clock; the answer is noted for other stamps of the lease.
+    #[inline(always)]
+    fn has_heard_of(&self, stamp: Stamp) -> bool {
+        let (epoch, clock) = (stamp.epoch(), &self.clock.clock);
+        let known = match epoch.thread() == clock.epoch().thread() {
+            true => u64::MAX,
+            false => clock.heard_of(epoch.thread()),
+        };
+        let Some(later) = known.checked_sub(epoch.clock()) else {
+            return false;
+        };
+        let later = later.min(u64::from(stamp.left_in_lease())) as u32;
+        self.hearsay.note(Stamp(stamp.0 + later));
+        true
     }
 
     /// Whether this thread made that access.
@@ -307,21 +322,40 @@ impl Thread {
         if !self.has_room() {
             return None;
         }
-        // SAFETY: our own block, and there is at least the sentinel.
-        let parent = Context(unsafe { (*(*hot).top.sub(1)).context });
-        let recent = &mut self.recent[slot(parent, place)];
-        if recent.place != place || recent.parent != parent || parent == Context::UNKNOWN {
-            return None;
-        }
+        let parent = self.context_at_once(hot)?;
+        let at = self.find_recent(parent, place)?;
+        let recent = &mut self.recent[at];
         if (self.fresh..=self.stamp).contains(&recent.stamp) {
             return Some(recent.stamp);
         }
         let locks = self.held.known_set()?;
-        self.stamp.0 += 1;
+        let stamp = Stamp(self.stamp.0 + 1);
+        self.stamp = stamp;
+        recent.stamp = stamp;
         let context = recent.context;
-        recent.stamp = self.stamp;
-        self.stamp.set_record(Record { context, locks });
-        Some(self.stamp)
+        stamp.set_record(Record { context, locks });
+        Some(stamp)
+    }
+
+    /// The context of the innermost call, if it is known or was made lately, and was so in
+    /// a call whose context is known.
+    #[inline(always)]
+    fn context_at_once(&self, hot: *mut Hot) -> Option<Context> {
+        // SAFETY: our own block, and below a frame that is no sentinel is another one.
+        unsafe {
+            let frame = (*hot).top.sub(1);
+            let known = Context((*frame).context);
+            if known != Context::UNKNOWN {
+                return Some(known);
+            }
+            let (parent, place) = (Context((*frame.sub(1)).context), (*frame).caller);
+            if parent == Context::UNKNOWN {
+                return None;
+            }
+            let context = self.recent[self.find_recent(parent, place)?].context;
+            (*frame).context = context.0;
+            Some(context)
+        }
     }
 
     /// The context of an access at `place`, without a stamp.
@@ -342,27 +376,35 @@ impl Thread {
     /// Where an access at `place` is remembered, from now on if not before.
     #[inline(always)]
     fn recent(&mut self, parent: Context, place: usize) -> usize {
-        let slot = slot(parent, place);
-        let recent = &self.recent[slot];
-        if recent.place != place || recent.parent != parent {
-            self.remember(slot, parent, place);
-        }
-        slot
+        self.find_recent(parent, place)
+            .unwrap_or_else(|| self.remember(parent, place))
+    }
+
+    /// Where it is remembered, if it is.
+    #[inline(always)]
+    fn find_recent(&self, parent: Context, place: usize) -> Option<usize> {
+        let first = slot(parent, place);
+        let is_it = |at: &usize| {
+            let recent = &self.recent[*at];
+            recent.place == place && recent.parent == parent
+        };
+        Some(first)
+            .filter(is_it)
+            .or_else(|| Some(first + 1).filter(is_it))
     }
 
     /// Makes an access the first of its pair.
     #[inline(never)]
-    fn remember(&mut self, slot: usize, parent: Context, place: usize) {
-        self.recent.swap(slot, slot + 1);
-        let first = &mut self.recent[slot];
-        if first.place != place || first.parent != parent {
-            *first = Recent {
-                place,
-                parent,
-                context: context::inside(parent, place),
-                stamp: Stamp::NONE,
-            };
-        }
+    fn remember(&mut self, parent: Context, place: usize) -> usize {
+        let first = slot(parent, place);
+        self.recent.swap(first, first + 1);
+        self.recent[first] = Recent {
+            place,
+            parent,
+            context: context::inside(parent, place),
+            stamp: Stamp::NONE,
+        };
+        first
     }
 
     /// A new stamp for an access in that context.
@@ -585,6 +627,7 @@ impl Thread {
             steps.forget();
         }
         self.merges.forget();
+        self.hearsay.forget();
         self.loads = Loads::default();
     }
 
@@ -667,6 +710,27 @@ impl Visit {
             }
         }
         Some(Self { hot })
+    }
+
+    /// Ends the visit of a [known](Self::of_known) thread, for which nothing had to be done
+    /// when it began.
+    #[inline(always)]
+    pub(crate) fn end(self) {
+        let hot = self.hot;
+        self.give_up();
+        // SAFETY: our own block.
+        if unsafe { (*hot).pending != 0 && (*hot).busy == 0 } {
+            crate::signals::deliver();
+        }
+    }
+
+    /// The same for one who comes back at once: signals can wait until then.
+    #[inline(always)]
+    pub(crate) fn give_up(self) {
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        // SAFETY: our own block.
+        unsafe { (*self.hot).busy -= 1 };
+        std::mem::forget(self);
     }
 
     /// The thread.
