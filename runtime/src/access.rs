@@ -73,13 +73,15 @@ fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(
     if SIZE > 4 && !shadow::is_in_one_piece(address, SIZE) {
         return false;
     }
-    let words = || shadow::words(group, address, SIZE).iter();
     if R::FIRST_COUNTS
         && SIZE >= 4
         && let Some(locks) = thread.held.known_set()
     {
-        let adds_nothing = |at| repeats_alone::<WRITE>(thread, shadow::word(at), locks);
-        if words().all(adds_nothing) {
+        let words = shadow::words(group, address, SIZE);
+        let adds_nothing = |i: usize| {
+            i >= words.len() || repeats_alone::<WRITE>(thread, shadow::word(&words[i]), locks)
+        };
+        if adds_nothing(0) && adds_nothing(1) && adds_nothing(2) && adds_nothing(3) {
             return true;
         }
     }
@@ -794,16 +796,8 @@ pub(crate) fn hold<R: Rule>(
     stamp: Stamp,
     access: &Access,
 ) -> (Cell, Option<report::Race>) {
-    if access.kind.is_atomic() {
-        let ordered = |before| thread.knows(before);
-        let implied = |before| match R::FIRST_COUNTS {
-            true => thread.made(before),
-            false => ordered(before),
-        };
-        let repeats = |before| R::FIRST_COUNTS && thread.is_now(before);
-        if cell.touch((stamp, bytes, access.kind), implied, repeats, ordered) {
-            return (cell, None);
-        }
+    if access.kind.is_atomic() && touches::<R>(thread, &mut cell, (stamp, bytes, access.kind)) {
+        return (cell, None);
     }
     let mut bytes = bytes & !cell.header().done;
     cell.each(bytes, |entry| {
@@ -840,6 +834,22 @@ pub(crate) fn hold<R: Rule>(
         reason,
     };
     (cell, Some(race))
+}
+
+/// Remembers an atomic access in a cell that is held, if that is [simple](Cell::touch).
+#[inline(always)]
+pub(crate) fn touches<R: Rule>(
+    thread: &Thread,
+    cell: &mut Cell,
+    access: (Stamp, u8, AccessKind),
+) -> bool {
+    let ordered = |before| thread.knows(before);
+    let implied = |before| match R::FIRST_COUNTS {
+        true => thread.made(before),
+        false => ordered(before),
+    };
+    let repeats = |before| R::FIRST_COUNTS && thread.is_now(before);
+    cell.touch(access, implied, repeats, ordered)
 }
 
 /// An earlier access that the current one is in conflict with.

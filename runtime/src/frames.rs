@@ -81,14 +81,22 @@ impl Drop for Frames {
 #[inline(always)]
 pub(crate) unsafe fn context(
     top: *mut Frame,
-    inside: impl FnMut(Context, usize) -> Context,
+    mut inside: impl FnMut(Context, usize) -> Context,
 ) -> Context {
-    // SAFETY: there is at least the sentinel.
-    let known = unsafe { (*top.sub(1)).context };
-    match known {
-        // SAFETY: as promised.
-        0 => unsafe { find(top, inside) },
-        known => Context(known),
+    // SAFETY: there is at least the sentinel, and below another frame is one.
+    unsafe {
+        let frame = top.sub(1);
+        let known = Context((*frame).context);
+        if known != Context::UNKNOWN {
+            return known;
+        }
+        let around = Context((*frame.sub(1)).context);
+        if around == Context::UNKNOWN {
+            return find(top, inside);
+        }
+        let context = inside(around, (*frame).caller);
+        (*frame).context = context.0;
+        context
     }
 }
 

@@ -241,7 +241,8 @@ impl Thread {
     }
 
     /// The same by the clock; the answer is noted for other stamps of the lease.
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     fn has_heard_of(&self, stamp: Stamp) -> bool {
         let (epoch, clock) = (stamp.epoch(), &self.clock.clock);
         let known = match epoch.thread() == clock.epoch().thread() {
@@ -384,13 +385,13 @@ impl Thread {
     #[inline(always)]
     fn find_recent(&self, parent: Context, place: usize) -> Option<usize> {
         let first = slot(parent, place);
-        let is_it = |at: &usize| {
-            let recent = &self.recent[*at];
-            recent.place == place && recent.parent == parent
-        };
-        Some(first)
-            .filter(is_it)
-            .or_else(|| Some(first + 1).filter(is_it))
+        for at in first..first + 2 {
+            let recent = &self.recent[at];
+            if recent.place == place && recent.parent == parent {
+                return Some(at);
+            }
+        }
+        None
     }
 
     /// Makes an access the first of its pair.

@@ -163,7 +163,9 @@ fn settle<R: Rule>(visit: &Visit, (address, size): (usize, usize), place: usize,
     let stamp = thread.stamp(visit.hot(), place);
     let mut cell = Cell::of(group, &mut thread.spare);
     let (op, order) = operation();
-    record::atomic(thread, place, record::atomic_op((address, size), op, order));
+    if record::is_active() {
+        record::atomic(thread, place, record::atomic_op((address, size), op, order));
+    }
     let sync = thread.ignore_sync == 0;
     if sync
         && op != AtomicOp::Store
@@ -184,8 +186,10 @@ fn settle<R: Rule>(visit: &Visit, (address, size): (usize, usize), place: usize,
             kind,
             place,
         };
-        let at = address & !7;
-        (cell, race) = access::hold::<R>(thread, cell, group, at, bytes, stamp, &access);
+        if !access::touches::<R>(thread, &mut cell, (stamp, bytes, kind)) {
+            let at = address & !7;
+            (cell, race) = access::hold::<R>(thread, cell, group, at, bytes, stamp, &access);
+        }
     }
     if sync && op != AtomicOp::Load {
         let mut message = messages::find(&mut cell, address);
