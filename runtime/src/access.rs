@@ -46,10 +46,11 @@ pub(crate) fn small<R: Rule, const SIZE: usize, const WRITE: bool>(address: usiz
         visit.give_up();
         return thoroughly::<R, SIZE, WRITE>(address, place);
     }
-    visit.end();
     if bulk::is_active() {
-        beside_a_range::<R, SIZE, WRITE>(address, place);
+        visit.give_up();
+        return beside_a_range::<R, SIZE, WRITE>(address, place);
     }
+    visit.end();
 }
 
 #[inline(always)]
