@@ -184,7 +184,9 @@ impl Sync {
         }
     }
 
-    fn locks_order(&self) -> bool {
+    /// Whether a lock orders who gives it back and who takes it next.
+    #[inline]
+    pub fn locks_order(&self) -> bool {
         self.order == Order::HappensBefore
     }
 

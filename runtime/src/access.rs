@@ -86,7 +86,7 @@ fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(
             return true;
         }
     }
-    let Some(stamp) = thread.stamp_at_once(visit.hot(), place) else {
+    let Some(stamp) = thread.stamp_at_once::<R>(visit.hot(), place) else {
         return false;
     };
     match (SIZE, address % 8) {
@@ -198,6 +198,9 @@ fn whole<R: Rule, const WRITE: bool>(thread: &Thread, old: Word, stamp: Stamp) -
         && (thread.is_now(write.stamp()) || (!WRITE && thread.is_now(read.stamp())))
     {
         return None;
+    }
+    if !WRITE && old.as_cell().is_none() && is_among_readers(thread, read, stamp) {
+        return Some(old);
     }
     is_calm::<R, WRITE>(thread, old, stamp).then(|| match WRITE {
         true => Word::new(Half::new(stamp, 15), Half::NONE),
@@ -457,10 +460,7 @@ fn among_readers<R: Rule>(
     if read == Half::CONSTANT {
         return Some(Word::new(write, read));
     }
-    if let Some(set) = read.as_set()
-        && readers::stamps(set).iter().any(|&s| thread.is_now(s))
-    {
-        thread.note_set(read);
+    if is_among_readers(thread, read, stamp) {
         return Some(Word::new(write, read));
     }
     if bytes != 15 {
@@ -476,6 +476,20 @@ fn among_readers<R: Rule>(
         thread.note_set(after);
     }
     Some(Word::new(write, after))
+}
+
+/// Whether a read with this stamp, or another one of this epoch, is in a set of readers:
+/// then the fast path may know.
+#[inline(always)]
+fn is_among_readers(thread: &Thread, read: Half, stamp: Stamp) -> bool {
+    let is_mine = |&s: &Stamp| s == stamp || thread.is_now(s);
+    let is_one = read
+        .as_set()
+        .is_some_and(|set| readers::stamps(set).iter().any(is_mine));
+    if is_one {
+        thread.note_set(read);
+    }
+    is_one
 }
 
 /// An access of any size and kind.

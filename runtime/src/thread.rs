@@ -19,6 +19,7 @@ use crate::merge::{Merges, PARTS};
 use crate::old_news::OldNews;
 use crate::quarantine::Quarantine;
 use crate::readers::Steps;
+use crate::rule::Rule;
 use crate::sampling::Calls;
 use crate::shadow::Half;
 use crate::stamp::{self, Record, Stamp};
@@ -121,8 +122,9 @@ pub(crate) struct Thread {
 
 /// Where an access is looked for among the recent ones: the first of a pair.
 #[inline(always)]
-fn slot(parent: Context, place: usize) -> usize {
-    let mixed = (place as u64 ^ u64::from(parent.0) << 24).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+fn slot(parent: Context, place: usize, locks: LocksId) -> usize {
+    let key = place as u64 ^ u64::from(parent.0) << 24 ^ u64::from(locks.to_bits()) << 32;
+    let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (64 - RECENT.ilog2())) as usize & !1
 }
 
@@ -308,28 +310,49 @@ impl Thread {
         }
         // SAFETY: our own block.
         let parent = unsafe { frames::context((*hot).top, |p, place| self.context_in(p, place)) };
-        let slot = self.recent(parent, place);
-        if (self.fresh..=self.stamp).contains(&self.recent[slot].stamp) {
-            return self.recent[slot].stamp;
+        let locks = match self.order.locks_order() {
+            true => LocksId::NONE,
+            false => self.held.set(),
+        };
+        let slot = self.recent(parent, place, locks);
+        let recent = self.recent[slot].stamp;
+        let again = (self.fresh..=self.stamp).contains(&recent)
+            || (!self.order.locks_order() && self.stands_for(recent, locks));
+        if again {
+            return recent;
         }
         let stamp = self.next(self.recent[slot].context);
         self.recent[slot].stamp = stamp;
         stamp
     }
 
+    /// Whether a stamp that was made at the place of an access serves for that, too, see
+    /// [`repeats`](Self::repeats).
+    #[inline(always)]
+    fn stands_for(&self, before: Stamp, locks: LocksId) -> bool {
+        !before.is_none() && self.repeats(before, locks)
+    }
+
     /// The same, unless it takes more than a look at what was done lately.
     #[inline(always)]
-    pub(crate) fn stamp_at_once(&mut self, hot: *mut Hot, place: usize) -> Option<Stamp> {
+    pub(crate) fn stamp_at_once<R: Rule>(&mut self, hot: *mut Hot, place: usize) -> Option<Stamp> {
         if !self.has_room() {
             return None;
         }
         let parent = self.context_at_once(hot)?;
-        let at = self.find_recent(parent, place)?;
-        let recent = &mut self.recent[at];
-        if (self.fresh..=self.stamp).contains(&recent.stamp) {
-            return Some(recent.stamp);
+        let key = match R::FIRST_COUNTS {
+            true => self.held.known_set()?,
+            false => LocksId::NONE,
+        };
+        let at = self.find_recent(parent, place, key)?;
+        let recent = self.recent[at].stamp;
+        if (self.fresh..=self.stamp).contains(&recent)
+            || (R::FIRST_COUNTS && self.stands_for(recent, key))
+        {
+            return Some(recent);
         }
         let locks = self.held.known_set()?;
+        let recent = &mut self.recent[at];
         let stamp = Stamp(self.stamp.0 + 1);
         self.stamp = stamp;
         recent.stamp = stamp;
@@ -353,7 +376,7 @@ impl Thread {
             if parent == Context::UNKNOWN {
                 return None;
             }
-            let context = self.recent[self.find_recent(parent, place)?].context;
+            let context = self.recent[self.find_recent(parent, place, LocksId::NONE)?].context;
             (*frame).context = context.0;
             Some(context)
         }
@@ -370,21 +393,22 @@ impl Thread {
     /// The context of a place in another.
     #[inline(always)]
     pub(crate) fn context_in(&mut self, parent: Context, place: usize) -> Context {
-        let slot = self.recent(parent, place);
+        let slot = self.recent(parent, place, LocksId::NONE);
         self.recent[slot].context
     }
 
-    /// Where an access at `place` is remembered, from now on if not before.
+    /// Where an access at `place` is remembered, from now on if not before. Where locks do
+    /// not order threads, that under other locks is remembered elsewhere.
     #[inline(always)]
-    fn recent(&mut self, parent: Context, place: usize) -> usize {
-        self.find_recent(parent, place)
-            .unwrap_or_else(|| self.remember(parent, place))
+    fn recent(&mut self, parent: Context, place: usize, locks: LocksId) -> usize {
+        self.find_recent(parent, place, locks)
+            .unwrap_or_else(|| self.remember(parent, place, locks))
     }
 
     /// Where it is remembered, if it is.
     #[inline(always)]
-    fn find_recent(&self, parent: Context, place: usize) -> Option<usize> {
-        let first = slot(parent, place);
+    fn find_recent(&self, parent: Context, place: usize, locks: LocksId) -> Option<usize> {
+        let first = slot(parent, place, locks);
         for at in first..first + 2 {
             let recent = &self.recent[at];
             if recent.place == place && recent.parent == parent {
@@ -396,8 +420,8 @@ impl Thread {
 
     /// Makes an access the first of its pair.
     #[inline(never)]
-    fn remember(&mut self, parent: Context, place: usize) -> usize {
-        let first = slot(parent, place);
+    fn remember(&mut self, parent: Context, place: usize, locks: LocksId) -> usize {
+        let first = slot(parent, place, locks);
         self.recent.swap(first, first + 1);
         self.recent[first] = Recent {
             place,

@@ -591,21 +591,23 @@ pub(crate) fn race(thread: &mut Thread, race: Race) {
         return;
     }
     let _errno = Errno::keep();
+    let (now, before) = (race.now.0.record().context, race.before.0.record().context);
+    let mut is_no_news = || {
+        if !options::get().all_pairs {
+            thread.old_news.add(now, before);
+        }
+    };
     if !options::get().report_bugs {
-        return;
+        return is_no_news();
     }
     let atomic = race.now.1.is_atomic() || race.before.1.is_atomic();
     if atomic && !options::get().report_atomic_races {
         return;
     }
-    let (now, before) = (race.now.0.record().context, race.before.0.record().context);
     let mut reporter = Reporting::begin();
     let pair = (0, now.min(before), now.max(before));
     if options::get().suppress_equal_stacks && !reporter.told.insert(pair) {
-        if !options::get().all_pairs {
-            thread.old_news.add(now, before);
-        }
-        return;
+        return is_no_news();
     }
     let mut report = Report::new(Kind::Race);
     // What lies in the eight bytes around, as TSan has it.
