@@ -8,7 +8,7 @@ use self_cell::self_cell;
 use crate::arena::Arena;
 use crate::demangle::demangle;
 use crate::dwarf::Dwarf;
-use crate::table::{Kind, Table};
+use crate::table::{Kind, Symbol, Symbols};
 use crate::{Frame, Variable, build_id, elf, separate};
 
 self_cell!(
@@ -27,8 +27,8 @@ pub(crate) struct Parsed<'a> {
     debug_root: PathBuf,
     debug_file: OnceCell<Option<(PathBuf, elf::File<'a>)>>,
     dwarf: OnceCell<Option<Dwarf<'a>>>,
-    functions: OnceCell<Table<'a>>,
-    variables: OnceCell<Table<'a>>,
+    functions: Symbols<'a>,
+    variables: Symbols<'a>,
     arena: &'a Arena,
 }
 
@@ -44,8 +44,8 @@ impl Module {
                 debug_root: debug_root.to_owned(),
                 debug_file: OnceCell::new(),
                 dwarf: OnceCell::new(),
-                functions: OnceCell::new(),
-                variables: OnceCell::new(),
+                functions: Symbols::new(Kind::Functions),
+                variables: Symbols::new(Kind::Variables),
                 arena,
             })
         });
@@ -86,7 +86,7 @@ impl Module {
     /// The function that holds the address, by its symbol.
     pub(crate) fn function(&self, address: u64) -> Option<String> {
         self.with_dependent(|_, parsed| {
-            let symbol = parsed.functions().find(address)?;
+            let symbol = parsed.find(&parsed.functions, address)?;
             Some(demangle(&symbol.name()))
         })
     }
@@ -94,13 +94,16 @@ impl Module {
     /// What tells that function from all others of the module.
     pub(crate) fn function_identity(&self, address: u64) -> Option<String> {
         self.with_dependent(|_, parsed| {
-            let functions = parsed.functions();
-            let symbol = functions.find(address)?;
+            let symbol = parsed.find(&parsed.functions, address)?;
             let name = symbol.name();
-            Some(match functions.namesakes_before(symbol) {
-                0 => name.into_owned(),
-                earlier => format!("{name}#{earlier}"),
-            })
+            let debug_file = || Some(parsed.debug_file()?.1);
+            let functions = &parsed.functions;
+            Some(
+                match functions.namesakes_before(&parsed.file, debug_file, &symbol) {
+                    0 => name.into_owned(),
+                    earlier => format!("{name}#{earlier}"),
+                },
+            )
         })
     }
 
@@ -112,7 +115,7 @@ impl Module {
 
 impl<'a> Parsed<'a> {
     fn frames(&self, address: u64, dwarf: Option<&Dwarf<'a>>) -> Vec<Frame> {
-        let symbol = || Some(self.functions().find(address)?.name().into_owned());
+        let symbol = || Some(self.find(&self.functions, address)?.name().into_owned());
         let mut frames = match dwarf {
             Some(dwarf) => dwarf.frames(address, symbol),
             None => Vec::new(),
@@ -134,7 +137,7 @@ impl<'a> Parsed<'a> {
     }
 
     fn variable(&self, address: u64) -> Option<Variable> {
-        let symbol = self.variables().find(address)?;
+        let symbol = self.find(&self.variables, address)?;
         let name = demangle(&symbol.name());
         let (start, size) = (symbol.start, symbol.end - symbol.start);
         Some(Variable { name, start, size })
@@ -151,16 +154,8 @@ impl<'a> Parsed<'a> {
         self.dwarf.get_or_init(parse).as_ref()
     }
 
-    fn functions(&self) -> &Table<'a> {
-        self.functions.get_or_init(|| self.table(Kind::Functions))
-    }
-
-    fn variables(&self) -> &Table<'a> {
-        self.variables.get_or_init(|| self.table(Kind::Variables))
-    }
-
-    fn table(&self, kind: Kind) -> Table<'a> {
-        Table::new(kind, &self.file, || Some(self.debug_file()?.1))
+    fn find(&self, symbols: &Symbols<'a>, address: u64) -> Option<Symbol<'a>> {
+        symbols.find(&self.file, || Some(self.debug_file()?.1), address)
     }
 
     fn debug_file(&self) -> Option<(&PathBuf, &elf::File<'a>)> {

@@ -45,11 +45,12 @@ pub(crate) struct Entry<'a> {
 
 const ENTRY: usize = 24;
 
-/// The entries of a table, if the file has it. Files of other processors have none: their
-/// programs cannot be watched.
+/// The entries of a table that start at `last` or before, if the file has it. Files of other
+/// processors have none: their programs cannot be watched.
 pub(crate) fn entries<'a>(
     file: &elf::File<'a>,
     which: Which,
+    last: u64,
 ) -> Option<impl Iterator<Item = Entry<'a>>> {
     let elf::File::Elf64(file) = file else {
         return None;
@@ -63,11 +64,10 @@ pub(crate) fn entries<'a>(
     }
     let entries = data(file, table.section())?;
     let names = data(file, table.string_section())?;
-    Some(
-        entries
-            .chunks_exact(ENTRY)
-            .filter_map(|bytes| entry(bytes, names)),
-    )
+    // Of most entries nothing else is looked at.
+    let entries = entries.as_chunks::<ENTRY>().0.iter();
+    let started = entries.filter(move |bytes| word(&bytes[8..]) <= last);
+    Some(started.filter_map(|bytes| entry(bytes, names)))
 }
 
 fn data<'a>(file: &ElfFile64<'a>, section: SectionIndex) -> Option<&'a [u8]> {
@@ -75,7 +75,8 @@ fn data<'a>(file: &ElfFile64<'a>, section: SectionIndex) -> Option<&'a [u8]> {
     section.data(file.endian(), file.data()).ok()
 }
 
-fn entry<'a>(bytes: &[u8], names: &'a [u8]) -> Option<Entry<'a>> {
+#[inline]
+fn entry<'a>(bytes: &[u8; ENTRY], names: &'a [u8]) -> Option<Entry<'a>> {
     const RESERVED: u16 = 0xff00;
     let (name, info) = (word(bytes) as u32, bytes[4]);
     let section = u16::from_le_bytes([bytes[6], bytes[7]]);
@@ -88,13 +89,14 @@ fn entry<'a>(bytes: &[u8], names: &'a [u8]) -> Option<Entry<'a>> {
     if section == 0 || section >= RESERVED {
         return None;
     }
-    let name = names.get(name as usize..)?;
+    // Without a name it is of no use. Names are far from here, so none is looked at.
+    let name = names.get(name as usize..).filter(|_| name != 0)?;
     let visibility = match info >> 4 {
         0 => Visibility::Local,
         2 => Visibility::Weak,
         _ => Visibility::Global,
     };
-    (*name.first()? != 0).then(|| Entry {
+    Some(Entry {
         name,
         sort,
         visibility,
@@ -104,6 +106,7 @@ fn entry<'a>(bytes: &[u8], names: &'a [u8]) -> Option<Entry<'a>> {
     })
 }
 
+#[inline(always)]
 fn word(bytes: &[u8]) -> u64 {
     bytes
         .first_chunk()

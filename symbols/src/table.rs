@@ -1,11 +1,16 @@
 //! Symbol tables: which symbol covers an address.
 //!
+//! To find a symbol or two, the file's own table is gone through from its beginning to its
+//! end. Who looks for more gets an index: it takes as long as some dozens of such passes,
+//! most of it for the memory.
+//!
 //! Symbols may overlap: aliases, a variable that is part of another. The one
 //! that starts last wins, then the shortest, then the most visible. Functions
 //! written in assembly often have no size; such a label lasts until something
 //! else starts or its section ends, and gives way to symbols that know better.
 
 use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
 
 use crate::elf;
@@ -52,9 +57,166 @@ impl<'a> Symbol<'a> {
     }
 }
 
+/// A symbol as a file lists it.
+enum Listed<'a> {
+    /// One that knows its end.
+    Sized(Symbol<'a>),
+    /// One without a size; its `end` is that of the section.
+    Label(Symbol<'a>),
+}
+
+/// A table of a file.
+type Source<'f, 'a> = (&'f elf::File<'a>, Which);
+
+/// The symbols of one kind that a table lists, up to those that start at an address.
+fn listed<'f, 'a>(
+    kind: Kind,
+    (file, which): Source<'f, 'a>,
+    last: u64,
+) -> impl Iterator<Item = Listed<'a>> + use<'f, 'a> {
+    let entries = symtab::entries(file, which, last).into_iter().flatten();
+    entries.filter_map(move |entry| {
+        let symbol_of = |end| Symbol {
+            name: entry.name,
+            start: entry.start,
+            end,
+            visibility: entry.visibility,
+        };
+        match (kind, entry.sort, entry.size) {
+            (Kind::Functions, Sort::Function | Sort::Unknown, 0) => {
+                let end = symtab::end_of_code(file, entry.section)?;
+                Some(Listed::Label(symbol_of(end)))
+            }
+            (Kind::Functions, Sort::Function, size)
+            | (Kind::Variables, Sort::Variable, size @ 1..) => {
+                let end = entry.start.saturating_add(size);
+                Some(Listed::Sized(symbol_of(end)))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// The symbols of one kind of a module.
+#[derive(Debug)]
+pub(crate) struct Symbols<'a> {
+    kind: Kind,
+    passes: Cell<u32>,
+    index: OnceCell<Index<'a>>,
+}
+
+impl<'a> Symbols<'a> {
+    /// Passes through the file's table before there is an index.
+    const PASSES: u32 = 32;
+
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            passes: Cell::new(0),
+            index: OnceCell::new(),
+        }
+    }
+
+    /// The best table there is: the full one of the module or of its debug
+    /// file, else the module's table for dynamic linking.
+    fn source<'f>(
+        &self,
+        module: &'f elf::File<'a>,
+        debug_file: impl FnOnce() -> Option<&'f elf::File<'a>>,
+    ) -> Option<Source<'f, 'a>> {
+        let has_some = |source: &Source<'f, 'a>| {
+            let mut all = listed(self.kind, *source, u64::MAX);
+            all.next().is_some()
+        };
+        let usable = |file, which| Some((file, which)).filter(has_some);
+        usable(module, Which::Full)
+            .or_else(|| usable(debug_file()?, Which::Full))
+            .or_else(|| usable(module, Which::Dynamic))
+    }
+
+    /// The index, if it is worth while by now.
+    fn index(&self, source: Source<'_, 'a>) -> Option<&Index<'a>> {
+        let passes = self.passes.get();
+        self.passes.set(passes.saturating_add(1));
+        (passes >= Self::PASSES).then(|| {
+            let all = listed(self.kind, source, u64::MAX);
+            self.index.get_or_init(|| Index::new(all))
+        })
+    }
+
+    /// The symbol that covers the address.
+    pub(crate) fn find<'f>(
+        &self,
+        module: &'f elf::File<'a>,
+        debug_file: impl FnOnce() -> Option<&'f elf::File<'a>>,
+        address: u64,
+    ) -> Option<Symbol<'a>> {
+        if let Some(index) = self.index.get() {
+            return index.find(address).cloned();
+        }
+        let source = self.source(module, debug_file)?;
+        match self.index(source) {
+            Some(index) => index.find(address).cloned(),
+            None => pick(listed(self.kind, source, address), address),
+        }
+    }
+
+    /// How many symbols before this one are called the same: local ones of other
+    /// sources.
+    pub(crate) fn namesakes_before<'f>(
+        &self,
+        module: &'f elf::File<'a>,
+        debug_file: impl FnOnce() -> Option<&'f elf::File<'a>>,
+        symbol: &Symbol,
+    ) -> usize {
+        if symbol.visibility != Visibility::Local {
+            return 0;
+        }
+        let source = self.source(module, debug_file);
+        let all = source.map(|source| listed(self.kind, source, symbol.start));
+        namesakes(all.into_iter().flatten(), symbol)
+    }
+}
+
+/// How many start before a symbol and are called the same.
+fn namesakes<'a>(all: impl Iterator<Item = Listed<'a>>, symbol: &Symbol) -> usize {
+    let name = symbol.full_name();
+    let is_namesake = |listed: &Listed| match listed {
+        Listed::Sized(other) => other.start < symbol.start && other.is_called(name),
+        Listed::Label(_) => false,
+    };
+    all.filter(is_namesake).count()
+}
+
+/// The symbol that covers an address, among those that start there or before.
+fn pick<'a>(started: impl Iterator<Item = Listed<'a>>, address: u64) -> Option<Symbol<'a>> {
+    let (mut covering, mut label) = (None::<Symbol>, None::<Symbol>);
+    let mut latest = None;
+    for listed in started {
+        let (best, symbol) = match listed {
+            Listed::Sized(symbol) => {
+                latest = latest.max(Some(symbol.start));
+                if symbol.end <= address {
+                    continue;
+                }
+                (&mut covering, symbol)
+            }
+            Listed::Label(symbol) => (&mut label, symbol),
+        };
+        // Of those that are alike, the last one.
+        if best
+            .as_ref()
+            .is_none_or(|best| symbol.order() >= best.order())
+        {
+            *best = Some(symbol);
+        }
+    }
+    covering.or_else(|| label.filter(|label| latest < Some(label.start) && address < label.end))
+}
+
 /// The symbols of one kind, by address.
 #[derive(Debug, Default)]
-pub(crate) struct Table<'a> {
+struct Index<'a> {
     /// Of the symbols that cover an address, the best comes last.
     symbols: Vec<Symbol<'a>>,
     /// For each symbol, the highest end among it and those before it: it tells
@@ -64,45 +226,17 @@ pub(crate) struct Table<'a> {
     labels: Vec<Symbol<'a>>,
 }
 
-impl<'a> Table<'a> {
-    /// The best table there is: the full one of the module or of its debug
-    /// file, else the module's table for dynamic linking.
-    pub(crate) fn new<'f>(
-        kind: Kind,
-        module: &'f elf::File<'a>,
-        debug_file: impl FnOnce() -> Option<&'f elf::File<'a>>,
-    ) -> Self {
-        Self::read(kind, module, Which::Full)
-            .or_else(|| Self::read(kind, debug_file()?, Which::Full))
-            .or_else(|| Self::read(kind, module, Which::Dynamic))
-            .unwrap_or_default()
-    }
-
-    /// The symbols of the wanted kind, if there are any.
-    fn read(kind: Kind, file: &elf::File<'a>, which: Which) -> Option<Self> {
-        let mut table = Self::default();
-        for entry in symtab::entries(file, which)? {
-            let symbol_of = |end| Symbol {
-                name: entry.name,
-                start: entry.start,
-                end,
-                visibility: entry.visibility,
-            };
-            match (kind, entry.sort, entry.size) {
-                (Kind::Functions, Sort::Function | Sort::Unknown, 0) => {
-                    let end = symtab::end_of_code(file, entry.section);
-                    table.labels.extend(end.map(symbol_of));
-                }
-                (Kind::Functions, Sort::Function, size)
-                | (Kind::Variables, Sort::Variable, size @ 1..) => {
-                    let end = entry.start.saturating_add(size);
-                    table.symbols.push(symbol_of(end));
-                }
-                _ => {}
+impl<'a> Index<'a> {
+    fn new(all: impl Iterator<Item = Listed<'a>>) -> Self {
+        let mut index = Self::default();
+        for listed in all {
+            match listed {
+                Listed::Sized(symbol) => index.symbols.push(symbol),
+                Listed::Label(symbol) => index.labels.push(symbol),
             }
         }
-        table.sort();
-        (!table.is_empty()).then_some(table)
+        index.sort();
+        index
     }
 
     fn sort(&mut self) {
@@ -116,24 +250,8 @@ impl<'a> Table<'a> {
         self.reach = ends.collect();
     }
 
-    fn is_empty(&self) -> bool {
-        self.symbols.is_empty() && self.labels.is_empty()
-    }
-
-    /// How many symbols before this one are called the same: local ones of other
-    /// sources.
-    pub(crate) fn namesakes_before(&self, symbol: &Symbol) -> usize {
-        if symbol.visibility != Visibility::Local {
-            return 0;
-        }
-        let starts_before = |other: &&Symbol| other.start < symbol.start;
-        let before = self.symbols.iter().take_while(starts_before);
-        let name = symbol.full_name();
-        before.filter(|other| other.is_called(name)).count()
-    }
-
     /// The symbol that covers the address.
-    pub(crate) fn find(&self, address: u64) -> Option<&Symbol<'a>> {
+    fn find(&self, address: u64) -> Option<&Symbol<'a>> {
         let earlier = started(&self.symbols, address);
         let within_reach = earlier.iter().zip(&self.reach).rev();
         let covering = within_reach
@@ -207,19 +325,33 @@ mod tests {
         }
     }
 
-    fn table<'a>(symbols: &[Symbol<'a>], labels: &[Symbol<'a>]) -> Table<'a> {
-        let (symbols, labels) = (symbols.to_vec(), labels.to_vec());
-        let mut table = Table {
-            symbols,
-            labels,
-            reach: Vec::new(),
-        };
-        table.sort();
-        table
+    /// A table, as it is listed.
+    struct Table<'a> {
+        symbols: Vec<Symbol<'a>>,
+        labels: Vec<Symbol<'a>>,
     }
 
+    impl<'a> Table<'a> {
+        fn listed(&self) -> impl Iterator<Item = Listed<'a>> {
+            let symbols = self.symbols.iter().cloned().map(Listed::Sized);
+            symbols.chain(self.labels.iter().cloned().map(Listed::Label))
+        }
+    }
+
+    fn table<'a>(symbols: &[Symbol<'a>], labels: &[Symbol<'a>]) -> Table<'a> {
+        let (symbols, labels) = (symbols.to_vec(), labels.to_vec());
+        Table { symbols, labels }
+    }
+
+    /// What covers an address, by the index and by a pass through the table.
     fn found(table: &Table<'_>, address: u64) -> Option<String> {
-        table.find(address).map(|symbol| symbol.name().into_owned())
+        let started = table.listed().filter(|listed| match listed {
+            Listed::Sized(symbol) | Listed::Label(symbol) => symbol.start <= address,
+        });
+        let index = Index::new(table.listed());
+        let found = index.find(address);
+        assert_eq!(pick(started, address).as_ref(), found, "{address}");
+        found.map(|symbol| symbol.name().into_owned())
     }
 
     #[test]
@@ -304,8 +436,36 @@ mod tests {
         one.end = 15;
         assert_eq!(one.name(), "one");
         assert!(one.is_called(b"one") && !one.is_called(b"on"));
-        let table = table(&[one, symbol("one", 30, 40)], &[]);
-        assert_eq!(table.namesakes_before(&symbol("one\0", 30, 40)), 1);
+        let table = table(&[one, symbol("one", 30, 40)], &[symbol("one", 5, 40)]);
+        assert_eq!(namesakes(table.listed(), &symbol("one\0", 30, 40)), 1);
+    }
+
+    #[test]
+    fn an_index_has_what_a_pass_through_the_table_finds() {
+        let mut number = 11u64;
+        let mut next = move |below: u64| {
+            number = number.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (number >> 33) % below
+        };
+        const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+        for _ in 0..300 {
+            let mut random = |longest: u64| {
+                let start = next(60);
+                let end = start + next(longest);
+                let name = NAMES[next(6) as usize];
+                let mut symbol = symbol(name, start, end);
+                if next(2) == 0 {
+                    symbol.visibility = Visibility::Global;
+                }
+                symbol
+            };
+            let symbols: Vec<Symbol> = (0..12).map(|_| random(20)).collect();
+            let labels: Vec<Symbol> = (0..4).map(|_| random(60)).collect();
+            let table = table(&symbols, &labels);
+            for address in 0..90 {
+                found(&table, address);
+            }
+        }
     }
 
     #[test]
