@@ -16,7 +16,7 @@
 //! | [`control`] | who runs when, if that is not left to the system |
 //! | [`general`], [`record`] | events for other detectors and for traces |
 //! | [`report`], [`output`], [`hooks`], [`options`] | what is told, and how |
-//! | [`start`], `preinit`, [`finish`], [`fork`], [`memory`], [`memory_limit`], [`spin`] | beginning, end, copies and ground |
+//! | [`start`], `preinit`, [`patch`], [`finish`], [`fork`], [`memory`], [`memory_limit`], [`spin`] | beginning, end, copies and ground |
 //!
 //! # Invariants
 //! * Nothing here allocates through the program's `malloc`: Rust's allocator is
@@ -66,6 +66,7 @@ mod options;
 mod output;
 #[cfg(not(test))]
 mod own_heap;
+mod patch;
 // Tests set up what they need themselves.
 #[cfg(not(test))]
 mod preinit;

@@ -2,17 +2,18 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::abi::{caller, is_off, with_caller};
+use crate::abi::{atomic, caller, is_off, memory, with_caller};
 use crate::entry::Twins;
 use crate::interpose::libraries;
 use crate::interpose::threads::farewell;
+use crate::patch::{self, Patch, RETURN};
 use crate::sampling::calls::CallWord;
 use crate::spin::pause;
 use crate::thread::Visit;
 use crate::tls::{self, Hot};
 use crate::{
-    cell, control, detector, entry, finish, fork, hooks, memory, memory_limit, messages, objects,
-    options, output, readers, real, record, sampling, shadow, signals, sweep, tape,
+    cell, control, detector, entry, finish, fork, hooks, memory_limit, messages, objects, options,
+    output, readers, real, record, sampling, shadow, signals, sweep, tape, triggers,
 };
 
 const NOT_YET: u8 = 0;
@@ -86,10 +87,15 @@ pub(crate) fn init() {
 /// hot entry points return at once.
 fn off() {
     real::step_aside();
-    for entry in entry::all() {
-        // Where code must not be changed, the slow paths do nothing instead.
-        patch(entry, &[RETURN]);
-    }
+    // Where code must not be changed, the slow paths do nothing instead.
+    let hot = entry::all().into_iter().map(Patch::returns);
+    patch::apply(hot.chain(only_what_was_asked_for()));
+}
+
+/// Makes entry points that have something to do for the program do nothing else.
+fn only_what_was_asked_for() -> impl Iterator<Item = Patch> {
+    let atomics = atomic::plain::patches();
+    atomics.into_iter().chain(memory::plain())
 }
 
 /// Makes the hot entry points note all accesses for the trace.
@@ -99,12 +105,12 @@ fn note_accesses() {
         true => twins.recorded,
         false => twins.unchecked,
     };
-    let mut replaced = replace_accesses(noted);
+    let mut patches = in_place_of_accesses(noted);
     if options::get().record_calls {
-        let calls = entry::calls();
-        replaced &= calls.iter().all(|call| replace(call.usual, call.recorded));
+        let recorded = entry::calls().map(|call| Patch::jumps(call.usual, call.recorded));
+        patches.extend(recorded);
     }
-    if !replaced {
+    if !patch::apply(patches) {
         fatal("the system does not allow to change code, so no trace can be recorded");
     }
 }
@@ -122,25 +128,23 @@ fn count_accesses() {
         (true, false) => twins.only_counted,
         (false, _) => twins.counted,
     };
-    if !replace_accesses(counted) {
+    if !patch::apply(in_place_of_accesses(counted)) {
         fatal("the system does not allow to change code, so the program cannot be controlled");
     }
 }
 
 /// Makes the hot entry points ask first whether they are wanted.
 fn sample_accesses() {
-    let [enter, leave] = entry::calls();
-    let replaced = entry::accesses().iter().all(look_if_wanted)
-        && replace(enter.usual, enter.sampled)
-        && replace(leave.usual, leave.sampled);
-    if !replaced {
+    let accesses = entry::accesses();
+    let calls = entry::calls().map(|call| Patch::jumps(call.usual, call.sampled));
+    if !patch::apply(accesses.iter().map(look_if_wanted).chain(calls)) {
         fatal("the system does not allow to change code, so there is no sampling");
     }
 }
 
 /// Makes an access entry point return if the thread looks away: the test that nearly
 /// all accesses of a sampled run end with.
-fn look_if_wanted(twins: &Twins) -> bool {
+fn look_if_wanted(twins: &Twins) -> Patch {
     let word = tls::offset() as i32 + std::mem::offset_of!(Hot, call) as i32;
     let mut code = [0; 16];
     // test byte ptr fs:[word], AWAY
@@ -153,51 +157,23 @@ fn look_if_wanted(twins: &Twins) -> bool {
     let distance = twins.sampled.wrapping_sub(behind) as i32;
     code[11..15].copy_from_slice(&distance.to_le_bytes());
     code[15] = RETURN;
-    patch(twins.usual, &code)
+    Patch::new(twins.usual, &code)
 }
 
 /// Makes the hot entry points do nothing: no detector wants accesses.
 fn replace_by_nothing() {
-    for twins in entry::accesses() {
-        patch(twins.usual, &[RETURN]);
-    }
+    let accesses = entry::accesses();
+    let hot = accesses.iter().map(|twins| Patch::returns(twins.usual));
+    let others = triggers::is_all().then(only_what_was_asked_for);
+    patch::apply(hot.chain(others.into_iter().flatten()));
 }
 
-const RETURN: u8 = 0xc3;
-
-/// Puts others in the place of the hot entry points; false if that is not allowed.
-fn replace_accesses(by: impl Fn(&Twins) -> usize) -> bool {
+/// Puts others in the place of the hot entry points.
+fn in_place_of_accesses(by: impl Fn(&Twins) -> usize) -> Vec<Patch> {
     entry::accesses()
         .iter()
-        .all(|twins| replace(twins.usual, by(twins)))
-}
-
-fn replace(function: usize, by: usize) -> bool {
-    const JUMP: u8 = 0xe9;
-    let mut code = [JUMP, 0, 0, 0, 0];
-    // The distance counts from behind the instruction; all of our code is near.
-    let distance = by.wrapping_sub(function + code.len()) as i32;
-    code[1..].copy_from_slice(&distance.to_le_bytes());
-    patch(function, &code)
-}
-
-/// Replaces the first instructions of a function; false if that is not allowed.
-fn patch(function: usize, code: &[u8]) -> bool {
-    let page = function & !(memory::PAGE - 1);
-    let length = function + code.len() - page;
-    let protect = |protection| {
-        // SAFETY: pages of a function of ours; the program does not run yet.
-        unsafe { libc::mprotect(page as *mut _, length, protection) == 0 }
-    };
-    let allowed = protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC);
-    if allowed {
-        for (i, &byte) in code.iter().enumerate() {
-            // SAFETY: writable now.
-            unsafe { (function as *mut u8).add(i).write_volatile(byte) };
-        }
-        protect(libc::PROT_READ | libc::PROT_EXEC);
-    }
-    allowed
+        .map(|twins| Patch::jumps(twins.usual, by(twins)))
+        .collect()
 }
 
 with_caller! {

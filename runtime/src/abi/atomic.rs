@@ -5,6 +5,8 @@
 //! on with it. The rules are those of `racehound_detect::order`: release
 //! sequences and fences as in C++20.
 
+pub(crate) mod plain;
+
 use std::ffi::c_int;
 use std::sync::atomic::{Ordering, fence};
 
@@ -367,7 +369,10 @@ macro_rules! atomics {
     };
 }
 
-atomics! {
+/// Gives another macro all sizes, each with its type and the names of its operations.
+macro_rules! of_all_sizes {
+    ($then:ident) => {
+        $then! {
     u8, std::sync::atomic::AtomicU8, bits8, __tsan_atomic8_load __tsan_atomic8_store __tsan_atomic8_exchange
         __tsan_atomic8_fetch_add __tsan_atomic8_fetch_sub __tsan_atomic8_fetch_and __tsan_atomic8_fetch_or
         __tsan_atomic8_fetch_xor __tsan_atomic8_fetch_nand __tsan_atomic8_compare_exchange_strong
@@ -388,7 +393,12 @@ atomics! {
         __tsan_atomic128_fetch_add __tsan_atomic128_fetch_sub __tsan_atomic128_fetch_and __tsan_atomic128_fetch_or
         __tsan_atomic128_fetch_xor __tsan_atomic128_fetch_nand __tsan_atomic128_compare_exchange_strong
         __tsan_atomic128_compare_exchange_weak __tsan_atomic128_compare_exchange_val;
+        }
+    };
 }
+use of_all_sizes;
+
+of_all_sizes!(atomics);
 
 /// Sixteen bytes at once, of which the standard library knows nothing.
 mod wide {

@@ -6,6 +6,7 @@ use super::{caller, is_off, shown, with_caller};
 use crate::access::Access;
 use crate::control::{self, Turn};
 use crate::detector;
+use crate::patch::Patch;
 use crate::report::VPTR;
 use crate::thread::Visit;
 use racehound_detect::AccessKind;
@@ -40,6 +41,21 @@ with_caller! {
     fn __tsan_memcpy => copy;
     fn __tsan_memmove => copy;
     fn __tsan_memset => set;
+}
+
+/// What takes their place where nobody wants to know of accesses.
+pub(crate) fn plain() -> [Patch; 6] {
+    let returns = |function: extern "C" fn()| Patch::returns(function as usize);
+    let jumps =
+        |function: extern "C" fn(), to: *const ()| Patch::jumps(function as usize, to as usize);
+    [
+        returns(__tsan_read_range),
+        returns(__tsan_write_range),
+        returns(__tsan_vptr_update),
+        jumps(__tsan_memcpy, plain_copy as *const ()),
+        jumps(__tsan_memmove, plain_copy as *const ()),
+        jumps(__tsan_memset, plain_set as *const ()),
+    ]
 }
 
 unsafe extern "C" fn read_range(address: *const c_void, size: usize) {
@@ -119,11 +135,21 @@ fn accesses(all: &[(*const c_void, AccessKind)], size: usize) {
 unsafe extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
     accesses(&[(from, AccessKind::Read), (to, AccessKind::Write)], size);
     // SAFETY: what the program asked for.
+    unsafe { plain_copy(to, from, size) }
+}
+
+unsafe extern "C" fn plain_copy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
+    // SAFETY: what the program asked for.
     unsafe { libc::memmove(to, from, size) }
 }
 
 unsafe extern "C" fn set(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void {
     accesses(&[(to, AccessKind::Write)], size);
+    // SAFETY: what the program asked for.
+    unsafe { plain_set(to, byte, size) }
+}
+
+unsafe extern "C" fn plain_set(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void {
     // SAFETY: what the program asked for.
     unsafe { libc::memset(to, byte, size) }
 }
