@@ -61,7 +61,14 @@ extern "C" fn __racehound_resolve(number: usize) -> usize {
         let name = unsafe { CStr::from_ptr(function.name) };
         crate::fatal(&format!("the C library has no {}", name.to_string_lossy()));
     }
-    function.real.store(real as usize, Ordering::Relaxed);
+    let finder = function.real.swap(real as usize, Ordering::Relaxed);
+    // We may have stepped aside for it before it was found.
+    _ = function.stand_in.compare_exchange(
+        finder,
+        real as usize,
+        Ordering::Relaxed,
+        Ordering::Relaxed,
+    );
     real as usize
 }
 
@@ -130,12 +137,23 @@ pub(crate) fn find_all() {
     }
 }
 
-/// Steps aside: the program calls the real functions from now on.
+/// Steps aside: the program calls the real functions from now on. Those of libraries that
+/// it loads later are found when it calls them first.
 pub(crate) fn step_aside() {
     for function in functions() {
-        let real = find(function);
-        if !real.is_null() {
-            function.stand_in.store(real as usize, Ordering::Relaxed);
+        let real = function.real.load(Ordering::Relaxed);
+        function.stand_in.store(real, Ordering::Relaxed);
+    }
+}
+
+/// The same for functions of these names only.
+pub(crate) fn step_aside_for(names: &[&str]) {
+    for function in functions() {
+        // SAFETY: names are C strings.
+        let name = unsafe { CStr::from_ptr(function.name) }.to_bytes();
+        if names.iter().any(|other| other.as_bytes() == name) {
+            let real = function.real.load(Ordering::Relaxed);
+            function.stand_in.store(real, Ordering::Relaxed);
         }
     }
 }

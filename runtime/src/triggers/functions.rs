@@ -59,6 +59,11 @@ fn name(place: usize) -> Option<String> {
     if !super::is_of_program(place) {
         return None;
     }
+    let (module, _) = symbols::module_name(place)?;
+    // They may have names or not, which may take long to find.
+    if is_standard_library(&module) {
+        return None;
+    }
     let (function, module, offset) = symbols::function(place)?;
     match function {
         Some(name) => {
@@ -66,16 +71,14 @@ fn name(place: usize) -> Option<String> {
             let name = name.trim_end_matches(".cold");
             (!is_of_library(name)).then(|| name.to_owned())
         }
-        // A library whose own functions have no names.
-        None if is_cpp_library(&module) => None,
         None => Some(format!("{module}+{offset:#x}")),
     }
 }
 
-/// Whether a module is a C++ standard library, in which the threads of `std::thread`
-/// begin.
-fn is_cpp_library(module: &str) -> bool {
-    ["libstdc++.so", "libc++.so", "libc++abi.so"]
+/// Whether a module is a standard library, of C, where programs begin, or of C++, where the
+/// threads of `std::thread` do.
+fn is_standard_library(module: &str) -> bool {
+    ["libc.so", "libstdc++.so", "libc++.so", "libc++abi.so"]
         .iter()
         .any(|library| module.starts_with(library))
 }
@@ -160,6 +163,7 @@ mod tests {
         assert!(!is_of_library(body));
         assert!(!is_of_library("transfer(Bank&, int, int)"));
         assert!(is_of_library("std::mutex::lock()"));
-        assert!(is_cpp_library("libstdc++.so.6") && !is_cpp_library("libstats.so"));
+        assert!(is_standard_library("libstdc++.so.6") && !is_standard_library("libstats.so"));
+        assert!(is_standard_library("libc.so.6") && !is_standard_library("libcurl.so.4"));
     }
 }

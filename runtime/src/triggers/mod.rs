@@ -4,7 +4,8 @@
 //! Under DrFinder a thread that is about to synchronise says where it
 //! [stands](stand), which the strategy collects relations from and foresees by.
 //! With the plan `collect` nobody interferes, and every acquisition is
-//! [collected](collect) at once. New relations go to their file as they are found
+//! [collected](collect) at once; where a thread has come the same [way](ways) to the same
+//! lock before, there is nothing to collect. New relations go to their file as they are found
 //! ([`store`]), so they are there however the process ends.
 //!
 //! Functions of the C++ standard library do not count, as those of Java's do not
@@ -15,6 +16,7 @@
 mod classes;
 mod functions;
 mod store;
+mod ways;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -26,13 +28,16 @@ use crate::context::Context;
 use crate::interpose::Errno;
 use crate::spin::Locked;
 use crate::thread::{self, Visit};
-use crate::{detector, options, tape};
+use crate::tls::hot;
+use crate::{detector, options, real, tape};
 
 pub(crate) use store::{load, save};
 
 /// How many functions of a stack are asked for; 0 if nobody asks.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
 static COLLECTING: AtomicBool = AtomicBool::new(false);
+/// Set while that is all that is wanted.
+static NOTHING_ELSE: AtomicBool = AtomicBool::new(false);
 static COLLECTOR: Locked<Option<Free>> = Locked::new(None);
 
 /// Collects while nobody interferes.
@@ -61,6 +66,11 @@ pub(crate) fn begin_collecting(collecting: &Collecting) {
     *COLLECTOR.lock() = Some(Free { collector, file });
     begin(depth);
     COLLECTING.store(true, Ordering::Relaxed);
+    let nothing_else = detector::is_idle() && !tape::is_recording();
+    NOTHING_ELSE.store(nothing_else, Ordering::Relaxed);
+    if nothing_else {
+        real::step_aside_for(&MUTE);
+    }
     if let Some(thread) = thread::current() {
         thread.attend();
     }
@@ -110,6 +120,48 @@ pub(crate) fn new_names() -> Names {
     }
 }
 
+/// Functions that the program calls often and that take no lock.
+const MUTE: [&str; 18] = [
+    "bcmp",
+    "memchr",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "pthread_mutex_unlock",
+    "pthread_rwlock_unlock",
+    "pthread_spin_unlock",
+    "strchr",
+    "strcmp",
+    "strcpy",
+    "strlen",
+    "strncmp",
+    "strncpy",
+    "strnlen",
+    "strrchr",
+    "strstr",
+];
+
+/// Whether the current thread has nothing to tell when it takes the lock, in a function
+/// that we stand in for, and nobody wants to know anything else.
+#[inline]
+pub(crate) fn is_known(lock: usize) -> bool {
+    is_all() && {
+        let hot = hot();
+        // SAFETY: our own block and frames. Who is inside tells nothing either.
+        unsafe {
+            let calls = [(*hot).function, (*hot).caller];
+            let thread = (*hot).thread.as_ref();
+            thread.is_some_and(|thread| {
+                thread
+                    .triggered
+                    .ways
+                    .include(ways::Way::new(calls, (*hot).top, lock))
+            })
+        }
+    }
+}
+
 /// The thread has taken a lock, if that is collected. Stacks that took locks of the
 /// same class before have nothing to tell.
 #[inline]
@@ -117,10 +169,13 @@ pub(crate) fn collect(visit: &Visit, place: usize, lock: usize) {
     if !COLLECTING.load(Ordering::Relaxed) {
         return;
     }
-    let thread = visit.thread();
-    let taken = thread.context_of(visit.hot(), place);
-    if thread.triggered.is_new(taken, lock) {
+    let (thread, hot) = (visit.thread(), visit.hot());
+    // SAFETY: our own frames.
+    let way = unsafe { ways::Way::new([place], (*hot).top, lock) };
+    if !thread.triggered.ways.include(way) {
+        let taken = thread.context_of(hot, place);
         collect_new(visit, place, lock, taken);
+        thread.triggered.ways.add(way);
     }
 }
 
@@ -155,24 +210,9 @@ fn collect_new(visit: &Visit, place: usize, lock: usize, taken: Context) {
 /// What a thread has told while it was collected.
 #[derive(Default)]
 pub(crate) struct Triggered {
-    /// Stacks, and the locks they took, lately.
-    recent: Vec<(Context, usize)>,
+    ways: ways::Ways,
     /// Stacks, and the classes of all locks they took.
     told: FxHashSet<(Context, ClassId)>,
-}
-
-impl Triggered {
-    const RECENT: usize = 256;
-
-    /// Whether the stack has not just taken the same lock. Another lock that has
-    /// come to be at the same address is overlooked at worst.
-    fn is_new(&mut self, taken: Context, lock: usize) -> bool {
-        if self.recent.is_empty() {
-            self.recent = vec![(Context::UNKNOWN, 0); Self::RECENT];
-        }
-        let at = (taken.0 as usize ^ lock >> 3) % Self::RECENT;
-        std::mem::replace(&mut self.recent[at], (taken, lock)) != (taken, lock)
-    }
 }
 
 /// Adds new relations to their file, if they have one.
@@ -185,8 +225,9 @@ pub(crate) fn keep(new: &Relations, file: Option<&str>) {
 }
 
 /// Whether that is all that is wanted, so that nothing else need be looked at.
+#[inline]
 pub(crate) fn is_all() -> bool {
-    COLLECTING.load(Ordering::Relaxed) && detector::is_idle() && !tape::is_recording()
+    NOTHING_ELSE.load(Ordering::Relaxed)
 }
 
 /// What is said in the end of what was collected.
