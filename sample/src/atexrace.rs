@@ -30,17 +30,25 @@
 //! To know its company a thread has to read what others write all the time, which
 //! costs more than everything else here. So it does not before each call: when a burst
 //! begins, it decides about all of it; and then about some calls at a time
-//! ([`Decision::rest`]), at most [`STRIDE`]. These count for the company in which the
-//! thread asks next. A front end has to ask earlier when a thread enters a function
-//! that it was never in before.
+//! ([`Decision::rest`]): at most [`STRIDE`], or [`LONG_STRIDE`] where even those present
+//! that have met least have done so for some rounds, in this execution or in the last
+//! ones. These calls count for the company in which the thread asks next. A front end
+//! has to ask earlier when a thread enters a function that it was never in before.
 
 use rustc_hash::FxHashMap;
 
 use crate::{Decision, Function, Pair, Past, Rate, Sampler, Since};
 
-/// Calls that are not asked about, at most: two functions that were both busy
-/// elsewhere and meet now are noticed after that many calls at the latest.
+/// Calls that are not asked about, at most, while there is company that is not settled: two
+/// functions that were both busy elsewhere and meet now are noticed after that many calls
+/// at the latest.
 pub const STRIDE: u32 = 29;
+
+/// The same where all company is settled: until the next burst, at the paper's rate.
+const LONG_STRIDE: u32 = 99;
+
+/// Rounds after which a pair is settled.
+const SETTLED: u32 = 3;
 
 /// The first calls of a pair in a thread are noted one by one: a program may make no
 /// more.
@@ -171,7 +179,11 @@ impl<P: Past> AtexRace<P> {
     /// Decides about a call in known company, by the pair that has met least.
     fn decide(&mut self, coldest: usize, raised: &mut Vec<usize>) -> Decision {
         let calls = self.meetings[coldest].calls;
-        let rest = self.rate.stays(calls).min(STRIDE);
+        let stride = match calls < self.rate.round().saturating_mul(SETTLED) {
+            true => STRIDE,
+            false => LONG_STRIDE,
+        };
+        let rest = self.rate.stays(calls).min(stride);
         let mut sampled = self.rate.takes(calls);
         if sampled && self.obliged > rest {
             self.obliged -= rest + 1;
