@@ -45,13 +45,22 @@ pub(crate) struct Entry<'a> {
 
 const ENTRY: usize = 24;
 
-/// The entries of a table that start at `last` or before, if the file has it. Files of other
-/// processors have none: their programs cannot be watched.
+/// The entries of a table that start at `last` or before; none if the file does not have it.
 pub(crate) fn entries<'a>(
     file: &elf::File<'a>,
     which: Which,
     last: u64,
-) -> Option<impl Iterator<Item = Entry<'a>>> {
+) -> impl Iterator<Item = Entry<'a>> + use<'a> {
+    let (entries, names) = table(file, which).unwrap_or_default();
+    // Of most entries nothing else is looked at.
+    let entries = entries.as_chunks::<ENTRY>().0.iter();
+    let started = entries.filter(move |bytes| word(&bytes[8..]) <= last);
+    started.filter_map(move |bytes| entry(bytes, names))
+}
+
+/// The entries of a table and their names, as they lie in the file. Files of other
+/// processors have none: their programs cannot be watched.
+fn table<'a>(file: &elf::File<'a>, which: Which) -> Option<(&'a [u8], &'a [u8])> {
     let elf::File::Elf64(file) = file else {
         return None;
     };
@@ -62,12 +71,10 @@ pub(crate) fn entries<'a>(
     if table.is_empty() || !file.is_little_endian() {
         return None;
     }
-    let entries = data(file, table.section())?;
-    let names = data(file, table.string_section())?;
-    // Of most entries nothing else is looked at.
-    let entries = entries.as_chunks::<ENTRY>().0.iter();
-    let started = entries.filter(move |bytes| word(&bytes[8..]) <= last);
-    Some(started.filter_map(|bytes| entry(bytes, names)))
+    Some((
+        data(file, table.section())?,
+        data(file, table.string_section())?,
+    ))
 }
 
 fn data<'a>(file: &ElfFile64<'a>, section: SectionIndex) -> Option<&'a [u8]> {

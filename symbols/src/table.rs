@@ -1,8 +1,8 @@
 //! Symbol tables: which symbol covers an address.
 //!
 //! To find a symbol or two, the file's own table is gone through from its beginning to its
-//! end. Who looks for more gets an index: it takes as long as some dozens of such passes,
-//! most of it for the memory.
+//! end. Who looks for more gets an index, which takes as long as some such passes, much of
+//! it for the memory.
 //!
 //! Symbols may overlap: aliases, a variable that is part of another. The one
 //! that starts last wins, then the shortest, then the most visible. Functions
@@ -74,8 +74,7 @@ fn listed<'f, 'a>(
     (file, which): Source<'f, 'a>,
     last: u64,
 ) -> impl Iterator<Item = Listed<'a>> + use<'f, 'a> {
-    let entries = symtab::entries(file, which, last).into_iter().flatten();
-    entries.filter_map(move |entry| {
+    symtab::entries(file, which, last).filter_map(move |entry| {
         let symbol_of = |end| Symbol {
             name: entry.name,
             start: entry.start,
@@ -107,7 +106,7 @@ pub(crate) struct Symbols<'a> {
 
 impl<'a> Symbols<'a> {
     /// Passes through the file's table before there is an index.
-    const PASSES: u32 = 32;
+    const PASSES: u32 = 10;
 
     pub(crate) fn new(kind: Kind) -> Self {
         Self {
