@@ -15,6 +15,7 @@ pub(crate) mod barrier;
 pub(crate) mod c11;
 pub(crate) mod condition;
 pub(crate) mod descriptors;
+pub(crate) mod exceptions;
 pub(crate) mod files;
 pub(crate) mod formats;
 pub(crate) mod futexes;

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Call, Errno, interpose};
+use super::{Call, Errno, exceptions, interpose};
 use crate::control::ANY_BITS;
 use crate::hooks;
 use crate::thread::{self, Visit};
@@ -166,6 +166,7 @@ fn current() -> u32 {
 interpose! {
     fn __cxa_throw(exception: *mut c_void, kind: *mut c_void, destroy: *mut c_void) -> ! {
         may_give_up();
+        exceptions::thrown(exception);
         real::__cxa_throw(exception, kind, destroy)
     }
 
