@@ -59,6 +59,11 @@ impl Baton {
         }
     }
 
+    /// Whether its thread sleeps, and nobody has given it.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == AWAITED
+    }
+
     /// Looks for it for a while, if that is worthwhile and nobody else does.
     fn comes_soon(&self) -> bool {
         let relaxed = Ordering::Relaxed;
@@ -122,5 +127,26 @@ impl Baton {
         let forever = std::ptr::null::<libc::timespec>();
         // SAFETY: a word that stays, and what the call takes.
         unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), operation, value, forever) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_baton_is_awaited_until_it_is_given_however_late() {
+        let baton = Baton::default();
+        assert!(!baton.is_awaited());
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| baton.take());
+            while !baton.is_awaited() {
+                std::thread::yield_now();
+            }
+            baton.give();
+            assert!(!baton.is_awaited());
+            thread.join().unwrap();
+        });
+        assert!(!baton.is_awaited());
     }
 }

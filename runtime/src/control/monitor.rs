@@ -110,7 +110,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
             continue;
         };
         match state(os_id) {
-            Some(b'S') if !is_inside(number) => asleep += 1,
+            Some(b'S') if !is_on_its_way(number) && !is_inside(number) => asleep += 1,
             _ => busy += 1,
         }
         if (asleep >= ASLEEP || busy >= BUSY) && send_outside(now) {
@@ -118,6 +118,14 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
         }
     }
     std::ptr::null_mut()
+}
+
+/// Whether the turn of a thread has come, and who gives it has not come to say so: it
+/// tells what has happened, or the system lets others run.
+fn is_on_its_way(number: u32) -> bool {
+    roster()
+        .member(number)
+        .is_some_and(|member| member.baton.is_awaited())
 }
 
 /// Whether a thread waits on our behalf: that is not what it would do by itself.
