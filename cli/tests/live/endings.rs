@@ -72,6 +72,39 @@ fn every_end_has_its_hash_and_its_schedule() {
     }
 }
 
+/// The C library looks after its heap when a thread has ended for everybody else, and
+/// nobody can have memory from there any more.
+#[test]
+fn a_thread_that_dies_after_its_end_has_its_hash() {
+    let shop = written(
+        r#"
+#include <pthread.h>
+#include <stdlib.h>
+enum { BLOCKS = 24, LAST = 640 };
+static volatile size_t *blocks[BLOCKS], *last;
+static void *spoil(void *unused) {
+    for (int i = 0; i < BLOCKS; i++) blocks[i] = malloc(100);
+    last = malloc(LAST * sizeof *last);
+    for (int i = 0; i < BLOCKS; i++) free((void *)blocks[i]);
+    for (int i = 0; i < BLOCKS; i++) blocks[i][0] = 1;
+    for (int i = 0; i < 8; i++) last[LAST + i] = -1;
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, spoil, NULL);
+    pthread_join(thread, NULL);
+}
+"#,
+    );
+    let quiet = ["--detector", "none", "--schedule", "random", "--seed", "3"];
+    let output = scheduled(&shop, &quiet);
+    let ended = std::os::unix::process::ExitStatusExt::signal(&output.status);
+    assert_eq!(ended, Some(libc::SIGABRT), "{}", stderr(&output));
+    let hashes = stderr(&output).matches(" steps, hash ").count();
+    assert_eq!(hashes, 1, "{}", stderr(&output));
+}
+
 #[test]
 fn randomness_and_time_are_the_same_in_every_run() {
     let shop = written(

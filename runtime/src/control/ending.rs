@@ -18,8 +18,8 @@ use racehound_schedule::Schedule;
 
 use super::{doubt, is_on, note_fate, roster, sites};
 use crate::interpose::Errno;
-use crate::thread::Visit;
-use crate::{memory, options, output, record, report, triggers};
+use crate::thread::{self, Visit};
+use crate::{memory, options, output, record, report, tape, triggers};
 
 /// Whether all is said, or for others to say.
 static SILENT: AtomicBool = AtomicBool::new(false);
@@ -41,12 +41,17 @@ pub(crate) fn conclude() -> Option<String> {
     }
 }
 
-/// The program ends without ceremony.
+/// The program ends without ceremony. A thread that has ended may do that, too, while the
+/// C library tidies up after it; it is not introduced as another one, for that takes
+/// memory of a heap that may be why the program dies.
 pub(crate) fn gives_up() {
     if is_on() {
         let _errno = Errno::keep();
-        let visit = Visit::begin();
-        record::save(visit.thread());
+        let visit = thread::current().map(|_| Visit::begin());
+        match &visit {
+            Some(visit) => record::save(visit.thread()),
+            None => tape::flush(),
+        }
         if let Some(text) = conclude() {
             output::write(&text);
         }
