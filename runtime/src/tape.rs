@@ -190,6 +190,9 @@ impl Tape {
             id => Some(self.name(id)),
         };
         let function = line.function.as_deref().map(|name| self.function(name));
+        // Nobody knows a library by what it was built from.
+        let nameless = line.module.as_deref().filter(|_| file.is_none());
+        let text = nameless.map(|module| self.name(&format!("{module}+{:#x}", line.offset)));
         Site {
             file,
             line: line.line,
@@ -197,7 +200,7 @@ impl Tape {
             function,
             module,
             offset: line.offset as u64,
-            text: None,
+            text,
         }
     }
 
