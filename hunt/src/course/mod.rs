@@ -111,6 +111,17 @@ pub enum Phase {
     Exploring,
 }
 
+/// Executions whose course the system decides, in the order in which they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Observing {
+    /// One, to see whether the program ends by itself.
+    Alone,
+    /// What else it does by itself, and what happens then.
+    First,
+    /// What could happen, and a recording to predict from.
+    Rest,
+}
+
 /// A hunt, as far as it has come.
 #[derive(Debug)]
 pub struct Course {
@@ -142,9 +153,10 @@ pub struct Course {
     /// How often they did, each time by the same schedule.
     failed_again: BTreeMap<(String, Option<String>, Vec<String>), u32>,
     earlier: Vec<Earlier>,
-    has_begun: bool,
-    has_observed: bool,
+    /// What is to be observed before anything else.
+    unobserved: Vec<Observing>,
     explored: u64,
+    has_explored: bool,
     /// The most steps that an execution under control has taken.
     steps: u64,
     idle: u32,
@@ -172,9 +184,9 @@ impl Course {
             failures: BTreeMap::new(),
             failed_again: BTreeMap::new(),
             earlier,
-            has_begun: false,
-            has_observed: false,
+            unobserved: vec![Observing::Rest, Observing::First, Observing::Alone],
             explored,
+            has_explored: false,
             steps: 0,
             idle: 0,
             runs: 0,
@@ -184,14 +196,8 @@ impl Course {
 
     /// What comes next; nothing if the hunt is over.
     pub fn round(&mut self) -> Option<(Phase, Vec<Task>)> {
-        if !self.has_begun {
-            self.has_begun = true;
-            let alone = self.assignment("none", Plan::Free);
-            return Some((Phase::Observing, vec![Task::Usual(alone)]));
-        }
-        if !self.has_observed {
-            self.has_observed = true;
-            return Some((Phase::Observing, self.observe()));
+        if let Some(observing) = self.next_to_observe(false) {
+            return Some((Phase::Observing, self.observe(observing)));
         }
         let repeats = std::mem::take(&mut self.repeats);
         let mut tasks: Vec<Task> = repeats
@@ -220,6 +226,9 @@ impl Course {
         if !tasks.is_empty() {
             return Some((Phase::Confirming, tasks));
         }
+        if let Some(observing) = self.next_to_observe(true) {
+            return Some((Phase::Observing, self.observe(observing)));
+        }
         if self.idle >= self.settings.patience {
             return None;
         }
@@ -242,40 +251,62 @@ impl Course {
         }
     }
 
-    /// Free executions; none if the program does not come to an end by itself, for
-    /// under control it may be seen why.
-    fn observe(&mut self) -> Vec<Task> {
-        let mut tasks = match self.usual.knows(Ending::Limit) {
-            true => self.explore(),
-            false => self.free(),
-        };
-        for Earlier { finding, .. } in &self.earlier {
-            let plan = finding.schedule.as_ref().and_then(|text| text.parse().ok());
-            if let Some(plan) = plan {
-                let again = self.assignment(witness::of(finding, &plan), plan);
-                tasks.push(Task::Repeat(Box::new(finding.clone()), again));
-            }
-        }
-        tasks
+    /// What is to be observed now. Where free executions hang at times, each takes as long as
+    /// one may: then the rest of them waits until executions under control, which tell at
+    /// once that nobody can go on, have had their chance and what they showed is settled.
+    fn next_to_observe(&mut self, is_all_settled: bool) -> Option<Observing> {
+        let hangs = self.stuck > 0 || self.usual.knows(Ending::Limit);
+        let waits = hangs && !(is_all_settled && self.has_explored);
+        self.unobserved
+            .pop_if(|next| *next != Observing::Rest || !waits)
     }
 
-    fn free(&self) -> Vec<Task> {
+    fn observe(&mut self, observing: Observing) -> Vec<Task> {
         let free = |detector: &str| self.assignment(detector, Plan::Free);
-        let mut tasks = vec![Task::Usual(free("none")); 2];
-        for detector in ["fasttrack", "fasttrack", "acculock", "hybrid"] {
-            tasks.push(Task::Explore(Assignment {
-                limit: match detector {
-                    "hybrid" => free(detector).limit.min(LONGEST_EVENT_BY_EVENT),
-                    _ => free(detector).limit,
-                },
-                ..free(detector)
-            }));
+        match observing {
+            Observing::Alone => vec![Task::Usual(free("none"))],
+            Observing::First => {
+                let mut tasks = match self.usual.knows(Ending::Limit) {
+                    // Under control it may be seen why.
+                    true => {
+                        self.unobserved.clear();
+                        self.explore()
+                    }
+                    false => vec![
+                        Task::Usual(free("none")),
+                        Task::Usual(free("none")),
+                        Task::Explore(free("fasttrack")),
+                    ],
+                };
+                tasks.extend(self.tries_again());
+                tasks
+            }
+            Observing::Rest => {
+                let hybrid = free("hybrid");
+                let limit = hybrid.limit.min(LONGEST_EVENT_BY_EVENT);
+                let record = Some(self.settings.trace.clone());
+                vec![
+                    Task::Explore(free("fasttrack")),
+                    Task::Explore(free("acculock")),
+                    Task::Explore(Assignment { limit, ..hybrid }),
+                    Task::Explore(Assignment {
+                        record,
+                        ..free("none")
+                    }),
+                ]
+            }
         }
-        tasks.push(Task::Explore(Assignment {
-            record: Some(self.settings.trace.clone()),
-            ..free("none")
-        }));
-        tasks
+    }
+
+    /// What earlier hunts have found.
+    fn tries_again(&self) -> Vec<Task> {
+        let again = |earlier: &Earlier| {
+            let finding = &earlier.finding;
+            let plan: Plan = finding.schedule.as_ref()?.parse().ok()?;
+            let again = self.assignment(witness::of(finding, &plan), plan);
+            Some(Task::Repeat(Box::new(finding.clone()), again))
+        };
+        self.earlier.iter().filter_map(again).collect()
     }
 
     fn suspect(&self, finding: Finding) -> Option<Task> {
@@ -291,6 +322,7 @@ impl Course {
     }
 
     fn explore(&mut self) -> Vec<Task> {
+        self.has_explored = true;
         let first = self.explored;
         self.explored += self.settings.explorers;
         let settings = &self.settings;
@@ -374,7 +406,13 @@ impl Course {
             (Task::Confirm(suspect), Result::Tried(outcome)) => self.settle(suspect, outcome),
             (Task::Follow(finding, _), Result::Followed(runs, happened)) => {
                 self.runs += runs;
-                self.settle_prediction((**finding).clone(), &happened);
+                match happened.first() {
+                    None => self.settle_unfulfilled((**finding).clone(), runs),
+                    Some((plan, _)) => {
+                        let plan = plan.to_string();
+                        self.settle_prediction((**finding).clone(), plan, &happened);
+                    }
+                }
             }
             (Task::Guess(finding, _), Result::Followed(runs, happened)) => {
                 self.runs += runs;
@@ -551,20 +589,29 @@ impl Course {
 
     /// What could not be made to happen by its schedule goes to RaceFuzzer, if that can
     /// help and has not been tried.
-    fn settle_prediction(&mut self, mut finding: Finding, happened: &[(Plan, Execution)]) {
-        let Some((plan, _)) = happened.first() else {
-            match self.known(&finding) {
-                Some(known) if known.status != Status::Predicted => {}
-                Some(known) if finding.kind != Kind::Race => known.status = Status::Unreproduced,
-                _ => self.open.push(finding),
-            }
-            return;
-        };
+    /// A prediction did not happen by its schedules, in so many executions. Two accesses may
+    /// still be brought together by RaceFuzzer, if it is known where they are.
+    fn settle_unfulfilled(&mut self, finding: Finding, runs: u64) {
+        let can_meet = finding.kind == Kind::Race && self.tried.places(&finding).is_some();
+        match self.known(&finding) {
+            Some(known) if known.status != Status::Predicted => {}
+            _ if can_meet => self.open.push(finding),
+            Some(known) if runs > 0 => known.status = Status::Unreproduced,
+            _ => {}
+        }
+    }
+
+    fn settle_prediction(
+        &mut self,
+        mut finding: Finding,
+        schedule: String,
+        happened: &[(Plan, Execution)],
+    ) {
         if let Some(known) = self.known(&finding) {
             forget_attempts(known);
         }
         finding.status = Status::Confirmed;
-        finding.schedule = Some(plan.to_string());
+        finding.schedule = Some(schedule);
         let run = self.runs;
         let harms = happened.iter().filter_map(|(plan, execution)| {
             let harm = self.usual.judge(execution)?;

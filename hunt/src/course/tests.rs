@@ -79,7 +79,7 @@ fn hunted(mut act: impl FnMut(&Task) -> Result) -> (Course, Vec<Phase>) {
 
 /// The rounds in which the program is observed.
 fn observe(course: &mut Course, mut act: impl FnMut(&Task) -> Result) {
-    for _ in 0..2 {
+    for _ in 0..3 {
         let (phase, tasks) = course.round().unwrap();
         assert_eq!(phase, Phase::Observing);
         for task in &tasks {
@@ -104,6 +104,33 @@ fn what_does_not_end_by_itself_is_looked_at_under_control() {
         _ => well(),
     });
     assert_eq!(free, 1);
+}
+
+#[test]
+fn what_hangs_at_times_is_looked_at_under_control_before_time_is_spent_on_it() {
+    let mut tasks = Vec::new();
+    hunted(|task| {
+        let plan = match task {
+            Task::Usual(_) => "usual",
+            Task::Explore(Assignment {
+                schedule: Plan::Free,
+                ..
+            }) => "free",
+            Task::Explore(_) => "controlled",
+            _ => "other",
+        };
+        tasks.push(plan);
+        let hangs = plan == "usual" && tasks.len() == 3;
+        let ending = if hangs {
+            Ending::Limit
+        } else {
+            Ending::Code(0)
+        };
+        executed(ending, Vec::new())
+    });
+    let first = tasks.iter().position(|task| *task == "controlled").unwrap();
+    assert_eq!(tasks[..first], ["usual", "usual", "usual", "free"]);
+    assert_eq!(tasks.iter().filter(|task| **task == "free").count(), 5);
 }
 
 #[test]
@@ -134,6 +161,7 @@ fn a_hunt_ends_when_nothing_turns_up() {
         [
             Phase::Observing,
             Phase::Observing,
+            Phase::Observing,
             Phase::Exploring,
             Phase::Exploring
         ]
@@ -161,7 +189,7 @@ fn each_suspect_is_tried_once_and_what_is_new_keeps_the_hunt_going() {
     assert_eq!(statuses, [Status::Confirmed; 2]);
     use Phase::{Confirming, Exploring, Observing};
     let expected = [
-        Observing, Observing, Confirming, Exploring, Confirming, Exploring, Exploring,
+        Observing, Observing, Observing, Confirming, Exploring, Confirming, Exploring, Exploring,
     ];
     assert_eq!(phases, expected);
 }
@@ -310,6 +338,22 @@ fn a_failure_that_a_race_explains_is_not_told_twice() {
     });
     let kinds: Vec<_> = course.findings().iter().map(|f| f.kind.clone()).collect();
     assert_eq!(kinds, [Kind::Race]);
+}
+
+#[test]
+fn a_prediction_that_cannot_be_tried_otherwise_counts_as_tried_if_it_was_followed() {
+    for (runs, status) in [(2, Status::Unreproduced), (0, Status::Predicted)] {
+        let mut course = Course::new(settings(), Vec::new(), 0);
+        observe(&mut course, |_| well());
+        let mut freed_in_a_library = race([1, 2], Status::Predicted);
+        freed_in_a_library.accesses[1].file = None;
+        freed_in_a_library.accesses[1].line = None;
+        course.predict(freed_in_a_library, &["a".into()]);
+        let (_, tasks) = course.round().unwrap();
+        course.learn(&tasks[0], Result::Followed(runs, Vec::new()));
+        assert_eq!(course.findings()[0].status, status);
+        assert_eq!(course.open(), 0);
+    }
 }
 
 #[test]
