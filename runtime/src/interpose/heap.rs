@@ -5,7 +5,8 @@
 //! free and the next allocation is its own business, so a new block forgets all.
 //! A block of moderate size looks written by whoever allocated it: the accesses
 //! that follow are then settled by the fast path, and whoever gets hold of the
-//! block without synchronisation is told.
+//! block without synchronisation is told. Not so what the C library allocates, perhaps
+//! for itself.
 //!
 //! A block that was freed does not go back to the C library at once, see
 //! [`quarantine`](crate::quarantine), and never twice.
@@ -47,7 +48,7 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     let whose = thread.context_in(context, blocks::place_of(thread.number));
     blocks::insert(block as usize, size, whose);
     benign::forget(block as usize, size);
-    let marked = call.is_looked_at(thread) && size < MARKED;
+    let marked = call.is_looked_at(thread) && size < MARKED && !call.is_c_librarys();
     if marked {
         let stamp = thread.stamp(visit.hot(), call.place);
         shadow_range::written(thread, block as usize, size, stamp);

@@ -199,7 +199,13 @@ impl Call {
     /// what they allocate and free is theirs, although in the program's name.
     fn is_librarys_own(&self) -> bool {
         libraries::loader().contains(&self.caller)
-            || thread::is_a_librarys() && libraries::c_library().contains(&self.caller)
+            || thread::is_a_librarys() && self.is_c_librarys()
+    }
+
+    /// Whether the C library is the caller: locks of its own, which nobody sees, order what
+    /// it does with its memory.
+    fn is_c_librarys(&self) -> bool {
+        libraries::c_library().contains(&self.caller)
     }
 
     /// Whether what it does to memory is looked at.

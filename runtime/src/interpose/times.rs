@@ -96,12 +96,18 @@ fn tells<T>(to: *mut T, succeeded: bool) {
     }
 }
 
-/// Converts one form of time to another.
-fn converts<A, B>(from: *const A, to: *mut B) {
-    if let Some(call) = Call::begin() {
+/// Converts one form of time to another. The C library may read about the time zone, and
+/// calls functions of its own for that, as a program does: so the call begins before.
+fn converts<A, B>(from: *const A, real: impl FnOnce() -> *mut B) -> *mut B {
+    let call = Call::begin();
+    let to = real();
+    if let Some(call) = call
+        && !to.is_null()
+    {
         call.reads(from, size_of::<A>());
         call.writes(to, size_of::<B>());
     }
+    to
 }
 
 interpose! {
@@ -291,48 +297,36 @@ interpose! {
     }
 
     fn localtime_r(time: *const Time, to: *mut libc::tm) -> *mut libc::tm {
-        let result = libc::localtime_r(time, to);
-        if !result.is_null() {
-            converts(time, to);
-        }
-        result
+        converts(time, || libc::localtime_r(time, to))
     }
 
     fn gmtime_r(time: *const Time, to: *mut libc::tm) -> *mut libc::tm {
-        let result = libc::gmtime_r(time, to);
-        if !result.is_null() {
-            converts(time, to);
-        }
-        result
+        converts(time, || libc::gmtime_r(time, to))
     }
 
     // The results of these are in memory of the C library that all threads share:
     // who is given it reads it, and every call writes it.
     fn localtime(time: *const Time) -> *mut libc::tm {
-        let result = libc::localtime(time);
-        if !result.is_null() {
-            converts(time, result);
-        }
-        result
+        converts(time, || libc::localtime(time))
     }
 
     fn gmtime(time: *const Time) -> *mut libc::tm {
-        let result = libc::gmtime(time);
-        if !result.is_null() {
-            converts(time, result);
-        }
-        result
+        converts(time, || libc::gmtime(time))
     }
 
     fn mktime(time: *mut libc::tm) -> Time {
+        let call = Call::begin();
         let result = libc::mktime(time);
-        tells(time, result != -1);
+        if result != -1 && let Some(call) = call {
+            call.writes(time, size_of::<libc::tm>());
+        }
         result
     }
 
     fn ctime_r(time: *const Time, to: *mut c_char) -> *mut c_char {
+        let call = Call::begin();
         let result = real::ctime_r(time, to);
-        if let Some(call) = Call::begin() {
+        if let Some(call) = call {
             call.reads(time, size_of::<Time>());
             call.writes_text(result);
         }
@@ -349,8 +343,9 @@ interpose! {
     }
 
     fn strftime(to: *mut c_char, room: usize, format: *const c_char, time: *const libc::tm) -> usize {
+        let call = Call::begin();
         let length = libc::strftime(to, room, format, time);
-        if let Some(call) = Call::begin() {
+        if let Some(call) = call {
             call.reads_text(format);
             call.reads(time, size_of::<libc::tm>());
             if length > 0 {
