@@ -6,12 +6,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use racehound_hunt::{Assignment, Executor, Program, crew, interleaving};
+use racehound_hunt::interleaving::{self, Place};
+use racehound_hunt::{Assignment, Executor, Program, crew};
 use racehound_report::finding::{Finding, Interleaving, Status};
 use racehound_schedule::Plan;
-use racehound_symbols::Symbolizer;
+use racehound_symbols::{Frame, Symbolizer};
 use racehound_trace::{Trace, binary};
 use tempfile::NamedTempFile;
+
+use crate::build;
 
 /// The steps of findings, as far as they are known.
 #[derive(Debug, Default)]
@@ -117,13 +120,14 @@ fn retell(program: &mut Program, finding: &Finding) -> Option<Interleaving> {
         return None;
     }
     let trace = Trace::collect(binary::Reader::new(file.reopen().ok()?).ok()?).ok()?;
-    let variables = Variables::of(&program.path);
-    interleaving::of(&trace, finding, &|address| variables.name(address))
+    interleaving::of(&trace, finding, &Symbols::of(&program.path))
 }
 
-/// The program's global variables, by their address in an execution that was scheduled.
-struct Variables<'a> {
+/// The program's global variables, by their address in an execution that was scheduled, and
+/// its lines.
+struct Symbols<'a> {
     program: &'a Path,
+    build: Option<String>,
     symbolizer: RefCell<Symbolizer>,
 }
 
@@ -131,23 +135,43 @@ struct Variables<'a> {
 /// same in every run.
 const BIAS: u64 = 0x5555_5555_4000;
 
-impl<'a> Variables<'a> {
+impl<'a> Symbols<'a> {
     fn of(program: &'a Path) -> Self {
         let mut symbolizer = Symbolizer::new();
         symbolizer.open(program, None);
         Self {
             program,
+            build: build::of(program),
             symbolizer: RefCell::new(symbolizer),
         }
     }
+}
 
-    fn name(&self, address: u64) -> Option<String> {
+impl interleaving::Names for Symbols<'_> {
+    fn memory(&self, address: u64) -> Option<String> {
         let address = address.checked_sub(BIAS)?;
         let mut symbolizer = self.symbolizer.borrow_mut();
         let variable = symbolizer.variable(self.program, address)?;
         Some(match address - variable.start {
             0 => variable.name,
             offset => format!("{}+{offset}", variable.name),
+        })
+    }
+
+    fn own_place(&self, module: &str, offset: u64) -> Option<Place> {
+        if self.build.as_deref() != Some(module) {
+            return None;
+        }
+        let frames = self.symbolizer.borrow_mut().frames(self.program, offset);
+        let own = |frame: &Frame| {
+            let file = frame.file.as_deref();
+            frame.line > 0 && file.is_some_and(|file| !interleaving::is_of_the_system(file))
+        };
+        let frame = frames.into_iter().find(own)?;
+        Some(Place {
+            file: frame.file?,
+            line: frame.line,
+            function: frame.function,
         })
     }
 }

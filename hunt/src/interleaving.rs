@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use racehound_report::finding::{Access, Finding, Interleaving, Kind, Step};
 use racehound_trace::event::Access as Memory;
-use racehound_trace::{Event, Op, Space, SyncId, Tables, ThreadId, Trace};
+use racehound_trace::{Event, Op, SiteId, Space, SyncId, Tables, ThreadId, Trace};
 
 /// Steps that are told at most.
 const MOST: usize = 160;
@@ -25,20 +25,50 @@ const LONGEST: u64 = 4096;
 /// Beginnings of a pattern that are tried.
 const BEGINNINGS: usize = 2_000;
 
-/// What memory is called; nothing if nobody knows.
-pub type Naming<'a> = &'a dyn Fn(u64) -> Option<String>;
+/// What is known of the program beside its trace.
+pub trait Names {
+    /// What memory at an address is called.
+    fn memory(&self, address: u64) -> Option<String>;
+
+    /// Where the program's own code is that an instruction of some module belongs to, if
+    /// what the compiler has put there comes from a library's header.
+    fn own_place(&self, module: &str, offset: u64) -> Option<Place>;
+}
+
+/// A line of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The source.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The function there.
+    pub function: Option<String>,
+}
+
+/// Whether a source is of the system, not of the program.
+pub fn is_of_the_system(file: &str) -> bool {
+    file.starts_with("/usr/")
+}
 
 /// The steps of the trace that show the finding; nothing if it does not.
-pub fn of(trace: &Trace, finding: &Finding, naming: Naming<'_>) -> Option<Interleaving> {
+pub fn of(trace: &Trace, finding: &Finding, names: &dyn Names) -> Option<Interleaving> {
     let is_stuck = finding.kind == Kind::Deadlock && finding.harm.is_some();
-    let marks = match finding.kind {
-        Kind::Failure | Kind::Deadlock => Vec::new(),
-        Kind::Race => pair(trace, finding)?,
-        _ => sequence(trace, finding)?,
+    let numbered = |marks: Vec<usize>| marks.into_iter().zip(1..).collect();
+    let (marks, unreached): (Vec<(usize, usize)>, _) = match finding.kind {
+        Kind::Failure | Kind::Deadlock => (Vec::new(), None),
+        Kind::Race => match pair(trace, finding) {
+            Some(both) => (numbered(both), None),
+            None => {
+                let last = last_of_two(trace, finding)?;
+                (vec![last], Some(unreached(trace, finding, last)))
+            }
+        },
+        _ => (numbered(sequence(trace, finding)?), None),
     };
     let concerned: Vec<Memory> = marks
         .iter()
-        .filter_map(|mark| trace.events[*mark].op.access())
+        .filter_map(|(mark, _)| trace.events[*mark].op.access())
         .collect();
     let shared = match finding.kind {
         Kind::Failure => shared(trace),
@@ -60,14 +90,14 @@ pub fn of(trace: &Trace, finding: &Finding, naming: Naming<'_>) -> Option<Interl
     let end = marks
         .iter()
         .max()
-        .map_or(trace.events.len(), |mark| mark + 1);
+        .map_or(trace.events.len(), |(mark, _)| mark + 1);
     let mut teller = Teller {
         tables: &trace.tables,
         space: trace.space,
         held: BTreeMap::new(),
         name: finding.location.name.clone(),
         concerned: &concerned,
-        naming,
+        names,
     };
     let (mut steps, mut after) = (Vec::new(), 0);
     for (at, event) in trace.events.iter().enumerate() {
@@ -81,9 +111,10 @@ pub fn of(trace: &Trace, finding: &Finding, naming: Naming<'_>) -> Option<Interl
                 break;
             }
         }
-        let access = marks.iter().position(|mark| *mark == at);
-        steps.push(teller.step(event, access.map(|at| at + 1)));
+        let access = marks.iter().find(|(mark, _)| *mark == at);
+        steps.push(teller.step(event, access.map(|(_, number)| *number)));
     }
+    steps.extend(unreached);
     if is_stuck {
         steps.extend(waits(finding));
     }
@@ -170,16 +201,45 @@ fn turn(interleaving: &mut Interleaving) {
 
 /// What threads wait for in the end, and for ever.
 fn waits(finding: &Finding) -> impl Iterator<Item = Step> + '_ {
-    (1..).zip(&finding.accesses).map(|(number, access)| Step {
-        thread: access.thread.clone(),
+    let waits = |(number, access)| Step {
         op: "waits for ever".to_owned(),
+        ..standing(number, access)
+    };
+    (1..).zip(&finding.accesses).map(waits)
+}
+
+/// The access of a race after which the program came to grief, before the other thread,
+/// which stood at its own, could go on; and which of the two it is.
+fn last_of_two(trace: &Trace, finding: &Finding) -> Option<(usize, usize)> {
+    finding.harm.as_ref()?;
+    let (at, index) = candidates(trace, finding).pop()?;
+    (finding.accesses.len() == 2).then_some((at, index + 1))
+}
+
+/// The other one.
+fn unreached(trace: &Trace, finding: &Finding, (at, number): (usize, usize)) -> Step {
+    let (mine, other) = (&finding.accesses[number - 1], &finding.accesses[2 - number]);
+    let here = trace.tables.thread_name(trace.events[at].thread);
+    let thread = [other, mine].map(|access| &access.thread);
+    let elsewhere = thread.into_iter().find(|thread| **thread != here);
+    Step {
+        thread: elsewhere.unwrap_or(&other.thread).clone(),
+        op: "comes too late".to_owned(),
+        ..standing(3 - number, other)
+    }
+}
+
+/// A thread at its access.
+fn standing(number: usize, access: &Access) -> Step {
+    Step {
+        thread: access.thread.clone(),
         file: access.file.clone(),
         line: access.line,
         function: access.function.clone(),
         locks: access.locks.clone(),
         access: Some(number),
         ..Step::default()
-    })
+    }
 }
 
 /// The accesses from this event on are the last: what a program dies of is among them.
@@ -229,9 +289,7 @@ fn fits(trace: &Trace, event: &Event, access: &Access) -> bool {
 fn candidates(trace: &Trace, finding: &Finding) -> Vec<(usize, usize)> {
     let sites: Vec<bool> = (0..trace.tables.sites.len())
         .map(|site| {
-            let name = trace
-                .tables
-                .site_name(racehound_trace::SiteId::from_index(site));
+            let name = trace.tables.site_name(SiteId::from_index(site));
             finding.accesses.iter().any(|access| access.site == name)
         })
         .collect();
@@ -337,7 +395,7 @@ struct Teller<'a> {
     held: BTreeMap<ThreadId, Vec<SyncId>>,
     name: String,
     concerned: &'a [Memory],
-    naming: Naming<'a>,
+    names: &'a dyn Names,
 }
 
 impl Teller<'_> {
@@ -370,7 +428,7 @@ impl Teller<'_> {
                 locks.push(name);
             }
         }
-        Step {
+        let step = Step {
             thread: tables.thread_name(event.thread),
             op: event.op.kind().name().replace(' ', "-"),
             object: self.object(&event.op),
@@ -382,7 +440,24 @@ impl Teller<'_> {
             text: None,
             locks,
             access,
+        };
+        // The finding says where its own accesses are.
+        match self.own_place(event.site).filter(|_| access.is_none()) {
+            None => step,
+            Some(place) => Step {
+                file: Some(place.file),
+                line: Some(place.line),
+                function: place.function,
+                ..step
+            },
         }
+    }
+
+    fn own_place(&self, site: SiteId) -> Option<Place> {
+        is_of_the_system(self.tables.site_file(site)?).then_some(())?;
+        let site = self.tables.sites.get(site.index())?;
+        let module = self.tables.names.get(site.module?)?;
+        self.names.own_place(module, site.offset)
     }
 
     fn object(&self, op: &Op) -> String {
@@ -420,7 +495,7 @@ impl Teller<'_> {
             Some(one) if named && is_one(one) && one.overlaps(memory) => self.name.clone(),
             _ => match self.tables.variable_at(memory.loc) {
                 Some(_) => self.tables.shown_loc(self.space, memory.loc),
-                None => (self.naming)(memory.loc.0).unwrap_or_default(),
+                None => self.names.memory(memory.loc.0).unwrap_or_default(),
             },
         }
     }
@@ -459,8 +534,44 @@ mod tests {
         interleaving.steps.iter().map(step).collect()
     }
 
-    fn unnamed(_: u64) -> Option<String> {
-        None
+    /// Of nothing anything is known, but that one header is used in the third line.
+    struct Unnamed;
+
+    impl Names for Unnamed {
+        fn memory(&self, _: u64) -> Option<String> {
+            None
+        }
+
+        fn own_place(&self, module: &str, offset: u64) -> Option<Place> {
+            (module == "build" && offset == 7).then_some(Place {
+                file: "own.cpp".into(),
+                line: 3,
+                function: None,
+            })
+        }
+    }
+
+    #[test]
+    fn what_is_in_a_header_of_the_system_is_told_where_it_is_used() {
+        let mut trace = trace("T0|acq(l)|1; T0|rel(l)|2; T1|acq(l)|1; T1|rel(l)|2");
+        for (name, offset) in [("/usr/include/atomic_base.h", 7), ("inline.h", 7)] {
+            let file = trace.tables.names.add(name);
+            let module = trace.tables.names.add("build");
+            for site in &mut trace.tables.sites {
+                (site.file, site.line) = (Some(file), 488);
+                (site.module, site.offset) = (Some(module), offset);
+            }
+            let finding = Finding {
+                kind: Kind::Failure,
+                ..Finding::default()
+            };
+            let told = of(&trace, &finding, &Unnamed).unwrap();
+            let place = (told.steps[0].file.as_deref(), told.steps[0].line);
+            match name {
+                "inline.h" => assert_eq!(place, (Some("inline.h"), Some(488))),
+                _ => assert_eq!(place, (Some("own.cpp"), Some(3))),
+            }
+        }
     }
 
     #[test]
@@ -470,11 +581,7 @@ mod tests {
              T0|r(x)|6; T0|r(z)|6; T1|w(x)|3; T1|rel(l)|4; T0|w(x)|1",
         );
         let sites: Vec<String> = (0..trace.tables.sites.len())
-            .map(|i| {
-                trace
-                    .tables
-                    .site_name(racehound_trace::SiteId::from_index(i))
-            })
+            .map(|i| trace.tables.site_name(SiteId::from_index(i)))
             .collect();
         let place = |number: &str| sites.iter().find(|s| s.ends_with(number)).unwrap().clone();
         let finding = Finding {
@@ -488,7 +595,7 @@ mod tests {
             ],
             ..Finding::default()
         };
-        let interleaving = of(&trace, &finding, &unnamed).unwrap();
+        let interleaving = of(&trace, &finding, &Unnamed).unwrap();
         let told = told(&interleaving);
         let marked: Vec<&String> = told.iter().filter(|s| s.contains(':')).collect();
         assert_eq!(marked, ["1:T0 read x []", "2:T1 write x [l]"]);
@@ -498,7 +605,32 @@ mod tests {
             accesses: vec![access("read", "T0", "9"), access("write", "T1", "9")],
             ..finding
         };
-        assert_eq!(of(&trace, &elsewhere, &unnamed), None);
+        assert_eq!(of(&trace, &elsewhere, &Unnamed), None);
+    }
+
+    #[test]
+    fn a_race_that_ends_the_program_is_told_though_one_access_is_not_made() {
+        let trace = trace("T1|w(y)|1; T1|acq(l)|2; T1|rel(l)|3; T0|r(x)|6");
+        let read = trace.tables.site_name(trace.events[3].site);
+        let assertion = Finding {
+            location: Location {
+                name: "x".into(),
+                ..Location::default()
+            },
+            harm: Some(racehound_report::finding::Harm::default()),
+            accesses: vec![
+                access("write", "T1", "elsewhere"),
+                access("read", "T0", &read),
+            ],
+            ..Finding::default()
+        };
+        let steps = told(&of(&trace, &assertion, &Unnamed).unwrap());
+        assert_eq!(steps[2..], ["2:T0 read x []", "1:T1 comes too late  []"]);
+        let harmless = Finding {
+            harm: None,
+            ..assertion
+        };
+        assert_eq!(of(&trace, &harmless, &Unnamed), None);
     }
 
     #[test]
@@ -553,7 +685,7 @@ mod tests {
             ],
             ..Finding::default()
         };
-        let told = told(&of(&trace, &finding, &unnamed).unwrap());
+        let told = told(&of(&trace, &finding, &Unnamed).unwrap());
         let marked: Vec<&String> = told.iter().filter(|s| s.contains(':')).collect();
         assert_eq!(
             marked,
@@ -571,7 +703,7 @@ mod tests {
             kind: Kind::Failure,
             ..Finding::default()
         };
-        let told = told(&of(&trace, &finding, &unnamed).unwrap());
+        let told = told(&of(&trace, &finding, &Unnamed).unwrap());
         let shared = ["T0 write x []", "T1 write x []", "T1 acquire l [l]"];
         let last = ["T1 read c [l]", "T1 write z [l]", "T1 read z [l]"];
         assert_eq!(told, [shared, last].concat());
