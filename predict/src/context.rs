@@ -9,8 +9,11 @@
 //! necessary, so nothing real is lost by them; for two threads with nested locks
 //! and no other order between them they are sufficient, too.
 //!
-//! Contexts are interned: equal ones have equal ids, and whether two can coexist
-//! is computed once.
+//! Contexts are interned: equal ones have equal ids. Whether two can coexist is hardly
+//! ever worth remembering: a program with many nested locks has millions of pairs, and
+//! most of them are told apart by a [`Shade`] of their locks.
+
+use std::rc::Rc;
 
 use racehound_trace::{Mode, SyncId};
 use rustc_hash::FxHashMap;
@@ -36,38 +39,66 @@ struct Held {
     history: Vec<SyncId>,
 }
 
+/// A set of locks, as a bit for each. Several locks share a bit: what two sets have in
+/// common casts a common shade, but a common shade proves nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shade(u64);
+
+impl Shade {
+    fn of(locks: impl Iterator<Item = SyncId>) -> Self {
+        Self(locks.fold(0, |bits, lock| bits | 1 << (lock.0 % u64::BITS)))
+    }
+
+    fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// What a context is, and the shades of that.
+#[derive(Debug, Default)]
+struct Context {
+    held: Rc<[Held]>,
+    locks: Shade,
+    /// What was taken while these were held.
+    taken: Shade,
+}
+
 /// All contexts of a trace.
 #[derive(Debug)]
 pub(crate) struct Contexts {
-    known: FxHashMap<Vec<Held>, ContextId>,
-    all: Vec<Vec<Held>>,
-    coexist: FxHashMap<(ContextId, ContextId), bool>,
+    known: FxHashMap<Rc<[Held]>, ContextId>,
+    all: Vec<Context>,
 }
 
 impl Default for Contexts {
     fn default() -> Self {
         Self {
-            known: FxHashMap::from_iter([(Vec::new(), ContextId::FREE)]),
-            all: vec![Vec::new()],
-            coexist: FxHashMap::default(),
+            known: FxHashMap::from_iter([(Rc::default(), ContextId::FREE)]),
+            all: vec![Context::default()],
         }
     }
 }
 
 impl Contexts {
-    fn intern(&mut self, held: Vec<Held>) -> ContextId {
-        if let Some(&id) = self.known.get(&held) {
+    fn intern(&mut self, held: &[Held]) -> ContextId {
+        if let Some(&id) = self.known.get(held) {
             return id;
         }
         let id = ContextId(self.all.len() as u32);
-        self.all.push(held.clone());
+        let held: Rc<[Held]> = held.into();
+        self.all.push(Context {
+            held: held.clone(),
+            locks: Shade::of(held.iter().map(|h| h.lock)),
+            taken: Shade::of(held.iter().flat_map(|h| h.history.iter().copied())),
+        });
         self.known.insert(held, id);
         id
     }
 
     /// The locks held, in the order of their ids.
     pub(crate) fn locks(&self, id: ContextId) -> impl Iterator<Item = (SyncId, Mode)> + '_ {
-        self.all[id.0 as usize].iter().map(|h| (h.lock, h.mode))
+        let held = self.all[id.0 as usize].held.iter();
+        held.map(|h| (h.lock, h.mode))
     }
 
     /// Whether this lock is held in a way that excludes one who wants it in
@@ -78,49 +109,56 @@ impl Contexts {
     }
 
     /// Whether two threads can be in these contexts at the same time.
-    pub(crate) fn can_coexist(&mut self, a: ContextId, b: ContextId) -> bool {
-        if a == ContextId::FREE || b == ContextId::FREE {
-            return true;
-        }
-        let key = (a.min(b), a.max(b));
-        if let Some(&known) = self.coexist.get(&key) {
-            return known;
-        }
-        let (mine, theirs) = (&self.all[a.0 as usize], &self.all[b.0 as usize]);
-        let shared = mine.iter().any(|held| {
-            let excludes = |other: &Held| {
-                other.lock == held.lock
-                    && (other.mode == Mode::Exclusive || held.mode == Mode::Exclusive)
-            };
-            theirs.iter().any(excludes)
-        });
-        let exclusive = |held: &&Held| held.mode == Mode::Exclusive;
-        let each_first = mine.iter().filter(exclusive).any(|held| {
-            theirs.iter().filter(exclusive).any(|other| {
-                held.history.binary_search(&other.lock).is_ok()
-                    && other.history.binary_search(&held.lock).is_ok()
-            })
-        });
-        let possible = !shared && !each_first;
-        self.coexist.insert(key, possible);
-        possible
+    pub(crate) fn can_coexist(&self, a: ContextId, b: ContextId) -> bool {
+        let (a, b) = (&self.all[a.0 as usize], &self.all[b.0 as usize]);
+        let may_share = a.locks.meets(b.locks);
+        let may_pass = a.taken.meets(b.locks) && b.taken.meets(a.locks);
+        !(may_share && share(&a.held, &b.held)) && !(may_pass && each_first(&a.held, &b.held))
     }
+}
+
+/// Whether some lock is held by both that one of them has for itself.
+fn share(mine: &[Held], theirs: &[Held]) -> bool {
+    mine.iter().any(|held| {
+        let excludes = |other: &Held| {
+            other.lock == held.lock
+                && (other.mode == Mode::Exclusive || held.mode == Mode::Exclusive)
+        };
+        theirs.iter().any(excludes)
+    })
+}
+
+/// Whether each had to get past the other.
+fn each_first(mine: &[Held], theirs: &[Held]) -> bool {
+    let exclusive = |held: &&Held| held.mode == Mode::Exclusive;
+    mine.iter().filter(exclusive).any(|held| {
+        theirs.iter().filter(exclusive).any(|other| {
+            held.history.binary_search(&other.lock).is_ok()
+                && other.history.binary_search(&held.lock).is_ok()
+        })
+    })
 }
 
 /// The locks of one thread as it goes. Re-entrant acquires are folded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Holding {
-    held: Vec<(Held, u32)>,
+    held: Vec<Held>,
+    /// How often each is held.
+    depths: Vec<u32>,
 }
 
 impl Holding {
+    fn find(&self, lock: SyncId) -> Option<usize> {
+        self.held.iter().position(|held| held.lock == lock)
+    }
+
     /// Takes a lock so many times; whether it was not held before.
     pub(crate) fn take(&mut self, lock: SyncId, mode: Mode, times: u32) -> bool {
-        if let Some((_, depth)) = self.held.iter_mut().find(|(h, _)| h.lock == lock) {
-            *depth += times;
+        if let Some(at) = self.find(lock) {
+            self.depths[at] += times;
             return false;
         }
-        for (held, _) in &mut self.held {
+        for held in &mut self.held {
             if held.history.len() < LONGEST_HISTORY
                 && let Err(at) = held.history.binary_search(&lock)
             {
@@ -133,38 +171,34 @@ impl Holding {
             mode,
             history,
         };
-        let at = self.held.partition_point(|(h, _)| h.lock < lock);
-        self.held.insert(at, (held, times));
+        let at = self.held.partition_point(|held| held.lock < lock);
+        self.held.insert(at, held);
+        self.depths.insert(at, times);
         true
     }
 
     /// Gives a lock back once; whether it is held no longer.
     pub(crate) fn give(&mut self, lock: SyncId) -> bool {
-        let Some(at) = self.held.iter().position(|(h, _)| h.lock == lock) else {
+        let Some(at) = self.find(lock) else {
             return false;
         };
-        self.held[at].1 -= 1;
-        let last = self.held[at].1 == 0;
-        if last {
-            self.held.remove(at);
-        }
-        last
+        self.depths[at] -= 1;
+        self.depths[at] == 0 && self.give_all(lock) == 0
     }
 
     /// Gives a lock back however often it is held; says how often that was.
     pub(crate) fn give_all(&mut self, lock: SyncId) -> u32 {
-        match self.held.iter().position(|(h, _)| h.lock == lock) {
-            Some(at) => self.held.remove(at).1,
-            None => 0,
-        }
+        let Some(at) = self.find(lock) else { return 0 };
+        self.held.remove(at);
+        self.depths.remove(at)
     }
 
     /// Where the thread is now.
     pub(crate) fn context(&self, contexts: &mut Contexts) -> ContextId {
-        if self.held.is_empty() {
-            return ContextId::FREE;
+        match &self.held[..] {
+            [] => ContextId::FREE,
+            held => contexts.intern(held),
         }
-        contexts.intern(self.held.iter().map(|(held, _)| held.clone()).collect())
     }
 }
 
