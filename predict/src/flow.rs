@@ -173,14 +173,15 @@ impl Flow {
 /// What was written last.
 struct Values<'i, 't> {
     index: &'i Index<'t>,
-    slots: FxHashMap<u32, Vec<Written>>,
+    /// By slot.
+    slots: Vec<Vec<Written>>,
 }
 
 impl<'i, 't> Values<'i, 't> {
     fn new(index: &'i Index<'t>) -> Self {
         Self {
             index,
-            slots: FxHashMap::default(),
+            slots: Vec::new(),
         }
     }
 
@@ -191,16 +192,18 @@ impl<'i, 't> Values<'i, 't> {
         let Some(access) = event.op.access() else {
             return;
         };
-        if reads_at(self.index, at)
-            && let Some(written) = self.slots.get_mut(&slot)
-        {
+        let slot = slot as usize;
+        if self.slots.len() <= slot {
+            self.slots.resize_with(slot + 1, Vec::new);
+        }
+        let written = &mut self.slots[slot];
+        if reads_at(self.index, at) {
             for last in written.iter_mut().filter(|w| w.bytes & bytes != 0) {
                 sees(last.by, last.reader);
                 last.reader = event.thread;
             }
         }
         if access.is_write {
-            let written = self.slots.entry(slot).or_default();
             written.retain_mut(|w| {
                 w.bytes &= !bytes;
                 w.bytes != 0
@@ -225,26 +228,25 @@ fn reads_at(index: &Index<'_>, at: u32) -> bool {
     access.is_some_and(|a| !a.is_write || matches!(op, Op::AtomicRmw { .. }))
 }
 
-/// All accesses of a trace, with slots and bytes, in its order.
-fn accesses(index: &Index<'_>) -> impl Iterator<Item = (u32, u32, u8)> {
+/// Shows all accesses of a trace, with slots and bytes, in its order.
+fn each_access(index: &Index<'_>, mut show: impl FnMut(u32, u32, u8)) {
     let mut memory = Memory::new(index.trace.space);
-    let events = index.trace.events.iter().zip(0..);
-    events.flat_map(move |(event, at)| {
-        let Some(access) = event.op.access() else {
-            memory.renew(&event.op);
-            return Vec::new();
-        };
-        let words = memory.words(&access);
-        words
-            .map(|(word, bytes)| (at, memory.slot(word), bytes))
-            .collect()
-    })
+    for (event, at) in index.trace.events.iter().zip(0..) {
+        match event.op.access() {
+            None => memory.renew(&event.op),
+            Some(access) => {
+                for (word, bytes) in memory.words(&access) {
+                    show(at, memory.slot(word), bytes);
+                }
+            }
+        }
+    }
 }
 
 /// Adds which event has written what a thread reads.
 fn add_reads(index: &Index<'_>, all: &mut Vec<(u32, ThreadId, Dependence)>) {
     let mut values = Values::new(index);
-    for (at, slot, bytes) in accesses(index) {
+    each_access(index, |at, slot, bytes| {
         let thread = index.trace.events[at as usize].thread;
         values.access(at, slot, bytes, |write, reader| {
             // Who has seen it before depends on it already.
@@ -252,7 +254,7 @@ fn add_reads(index: &Index<'_>, all: &mut Vec<(u32, ThreadId, Dependence)>) {
                 all.push((at, thread, Dependence::Read(write)));
             }
         });
-    }
+    });
 }
 
 /// So many detours are worth trying.
@@ -269,7 +271,7 @@ pub(crate) fn detours(index: &Index<'_>, order: &[u32]) -> Vec<Vec<u32>> {
     let mut places: FxHashMap<u32, Vec<(u32, u8)>> = FxHashMap::default();
     let mut seen: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut values = Values::new(index);
-    for (at, slot, bytes) in accesses(index) {
+    each_access(index, |at, slot, bytes| {
         let is_wanted = wanted.contains(&at);
         values.access(at, slot, bytes, |write, _| {
             if is_wanted {
@@ -279,7 +281,7 @@ pub(crate) fn detours(index: &Index<'_>, order: &[u32]) -> Vec<Vec<u32>> {
         if is_wanted {
             places.entry(at).or_default().push((slot, bytes));
         }
-    }
+    });
     let places = |at: &u32| places.get(at).map_or(&[][..], Vec::as_slice);
     let mut writes: FxHashMap<u32, Vec<(usize, u32, u8)>> = FxHashMap::default();
     for (number, at) in order

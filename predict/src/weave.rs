@@ -342,6 +342,9 @@ enum Step {
     Tuple(usize),
 }
 
+/// A step, whose it is, and its event.
+type NextStep = (u32, ThreadId, Step);
+
 struct Loom<'l, 't> {
     index: &'l Index<'t>,
     goal: Goal<'l>,
@@ -436,16 +439,18 @@ impl<'l, 't> Loom<'l, 't> {
             let nodes = &index.nodes[t];
             let count = nodes.partition_point(|n| n.event < end);
             state.next[t] = count;
-            for node in &nodes[..count] {
-                match node.act {
-                    Act::Take(sem) => *state.semaphores.entry(sem).or_default() -= 1,
-                    Act::Post(sem) => *state.semaphores.entry(sem).or_default() += 1,
-                    Act::Acquire(lock, mode)
-                        if node.release == NONE || node.release as usize >= count =>
-                    {
-                        hold(&mut state, thread, lock, mode);
+            if let Some(last) = count.checked_sub(1) {
+                for (lock, mode) in index.contexts.locks(nodes[last].context) {
+                    hold(&mut state, thread, lock, mode);
+                }
+            }
+            if self.meets_semaphores {
+                for node in &nodes[..count] {
+                    match node.act {
+                        Act::Take(sem) => *state.semaphores.entry(sem).or_default() -= 1,
+                        Act::Post(sem) => *state.semaphores.entry(sem).or_default() += 1,
+                        _ => {}
                     }
-                    _ => {}
                 }
             }
         }
@@ -494,34 +499,45 @@ impl<'l, 't> Loom<'l, 't> {
 
     /// Takes all steps that are never regretted; whether the goal is reached.
     fn advance(&mut self, state: &mut State) -> bool {
-        loop {
-            let needed = self.steps(state, self.must);
-            if needed.is_empty() {
-                return true;
-            }
-            let sound = |steps: Vec<(u32, ThreadId, Step)>| {
-                let mut steps = steps.into_iter();
-                steps.find(|(_, thread, step)| self.is_sound(state, *thread, *step))
-            };
+        let mut needed = self.steps(state, self.must);
+        let sound = |state: &State, steps: &[NextStep]| {
+            let mut steps = steps.iter();
+            let is_sound = |(_, thread, step): &&NextStep| self.is_sound(state, *thread, *step);
+            steps.find(is_sound).copied()
+        };
+        while !needed.is_empty() {
             // Beyond what is needed only if nothing else is left.
-            let best = sound(needed).or_else(|| sound(self.steps(state, self.may)));
+            let best = sound(state, &needed).or_else(|| sound(state, &self.steps(state, self.may)));
             let Some((_, thread, step)) = best else {
                 return false;
             };
             self.take(state, thread, step);
+            self.refresh(&mut needed, state, thread);
+        }
+        true
+    }
+
+    /// Brings what each thread would do next up to date: this thread has done something.
+    fn refresh(&self, needed: &mut Vec<NextStep>, state: &State, thread: ThreadId) {
+        needed.retain(|(_, other, _)| *other != thread);
+        if let Some(next) = self.next_step(state, thread, self.must) {
+            let at = needed.partition_point(|(event, ..)| *event < next.0);
+            needed.insert(at, next);
         }
     }
 
     /// What each thread would do next within these limits, in trace order.
-    fn steps(&self, state: &State, limits: &Limits) -> Vec<(u32, ThreadId, Step)> {
+    fn steps(&self, state: &State, limits: &Limits) -> Vec<NextStep> {
         let threads = (0..state.next.len()).map(ThreadId::from_index);
-        let step = |thread: ThreadId| {
-            let step = self.step_of(state, thread, limits)?;
-            Some((self.event(thread, step), thread, step))
-        };
-        let mut steps: Vec<_> = threads.filter_map(step).collect();
+        let step = |thread: ThreadId| self.next_step(state, thread, limits);
+        let mut steps: Vec<NextStep> = threads.filter_map(step).collect();
         steps.sort_unstable_by_key(|(event, ..)| *event);
         steps
+    }
+
+    fn next_step(&self, state: &State, thread: ThreadId, limits: &Limits) -> Option<NextStep> {
+        let step = self.step_of(state, thread, limits)?;
+        Some((self.event(thread, step), thread, step))
     }
 
     fn event(&self, thread: ThreadId, step: Step) -> u32 {

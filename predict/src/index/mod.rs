@@ -80,6 +80,19 @@ pub(crate) struct Group {
     next: u32,
 }
 
+impl Group {
+    /// The first and the last access of each spell.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = u32> + '_ {
+        let ends = |spell: &Spell| {
+            [
+                Some(spell.first),
+                (spell.first < spell.last).then_some(spell.last),
+            ]
+        };
+        self.spells.iter().flat_map(ends).flatten()
+    }
+}
+
 /// Accesses of a group in one moment of their thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spell {

@@ -1,5 +1,5 @@
-//! Patterns with regions: atomicity violations, atomic-set violations, and those of
-//! users.
+//! Patterns with regions, whatever users write down. Those of two threads on one or two
+//! variables, and so all that are built in, are in [`couples`](super::couples).
 //!
 //! The accesses that a pattern wants of one region are its *unit*; accesses of one
 //! execution of a region that fit are a [`Binding`] of it. Bindings of the anchors,
@@ -17,16 +17,18 @@ use crate::index::{Group, Index};
 use crate::pattern::{AccessType, Step};
 
 use super::mates::{Dealing, Extent, LARGE, Mates, Part, Visited, Wanted};
-use super::{Contours, Gap, Places, Search, Unit, fits, same_variable, units};
+use super::{Contours, Places, Search, Unit, fits, same_variable, units};
 
 /// Accesses that fit a unit, wherever they differ in time only.
 #[derive(Debug)]
 pub(super) struct Binding {
     thread: ThreadId,
     groups: Vec<u32>,
-    /// The events, for each time.
-    times: Vec<Vec<u32>>,
+    times: Times,
 }
+
+/// The events of a binding, for each time.
+type Times = Rc<Vec<Vec<u32>>>;
 
 /// An access of a region: its group and its event.
 type Access = (u32, u32);
@@ -103,7 +105,7 @@ impl Bindings {
                 self.all.push(Binding {
                     thread,
                     groups: groups.clone(),
-                    times: Vec::new(),
+                    times: Times::default(),
                 });
                 number
             });
@@ -115,7 +117,7 @@ impl Bindings {
             .last()
             .is_none_or(|last| moments(last) != moments(&events))
         {
-            times.push(events);
+            Rc::make_mut(times).push(events);
         }
     }
 }
@@ -124,10 +126,6 @@ impl Search<'_, '_> {
     pub(super) fn find_tuples(&mut self, pattern: usize) {
         let steps = Rc::<[Step]>::from(self.patterns[pattern].steps());
         let units = units(&steps);
-        let is_coupled = is_coupled(&steps, &units);
-        if is_coupled && self.survey().mates.is_empty() {
-            return;
-        }
         let mut slots: Option<FxHashSet<u32>> = None;
         let mut bindings: Vec<Rc<Bindings>> = Vec::new();
         for (number, unit) in units.iter().enumerate() {
@@ -142,8 +140,8 @@ impl Search<'_, '_> {
             let known = |s: &usize| slots.as_ref().filter(|_| bound(s));
             let of_unit = match unit.steps.len() {
                 1 => Rc::default(),
-                _ if unit.is_anchor || is_coupled => self.lasting(&steps, unit, is_coupled),
-                _ => Rc::new(self.bindings(&steps, unit, false, &known)),
+                _ if unit.is_anchor => self.lasting(&steps, unit),
+                _ => Rc::new(self.bindings(&steps, unit, &known)),
             };
             if unit.steps.len() > 1 && of_unit.all.is_empty() {
                 return;
@@ -165,18 +163,18 @@ impl Search<'_, '_> {
     }
 
     /// All bindings of a unit that do not depend on other units.
-    fn lasting(&mut self, steps: &[Step], unit: &Unit, is_coupled: bool) -> Rc<Bindings> {
-        let key = (Shape::new(steps, unit), is_coupled);
+    fn lasting(&mut self, steps: &[Step], unit: &Unit) -> Rc<Bindings> {
+        let key = Shape::new(steps, unit);
         if let Some(known) = self.bindings.get(&key) {
             return known.clone();
         }
-        let found = Rc::new(self.bindings(steps, unit, is_coupled, &|_| None));
+        let found = Rc::new(self.bindings(steps, unit, &|_| None));
         self.bindings.insert(key, found.clone());
         found
     }
 
     /// What is known of all regions.
-    fn survey(&mut self) -> Rc<Survey> {
+    pub(super) fn survey(&mut self) -> Rc<Survey> {
         if let Some(survey) = &self.survey {
             return survey.clone();
         }
@@ -278,11 +276,8 @@ impl Search<'_, '_> {
     }
 
     /// The regions that can have bindings of a unit.
-    fn regions(&mut self, steps: &[Step], unit: &Unit, is_coupled: bool) -> Rc<[usize]> {
+    fn regions(&mut self, steps: &[Step], unit: &Unit) -> Rc<[usize]> {
         let acted_upon = |s: &usize| is_acted_upon(steps, unit, *s);
-        if is_coupled {
-            return self.survey().mated.clone();
-        }
         if !unit.is_anchor || !unit.steps.iter().any(acted_upon) {
             return (0..self.index.regions.len()).collect();
         }
@@ -300,22 +295,18 @@ impl Search<'_, '_> {
         &mut self,
         steps: &[Step],
         unit: &Unit,
-        is_coupled: bool,
         known: &dyn Fn(&usize) -> Option<&'k FxHashSet<u32>>,
     ) -> Bindings {
         let mut found = Bindings::default();
-        let survey = is_coupled.then(|| self.survey());
-        let mates = survey.as_ref().map(|survey| &survey.mates);
-        for &number in self.regions(steps, unit, is_coupled).iter() {
+        for &number in self.regions(steps, unit).iter() {
             let region = &self.index.regions[number];
             let thread = region.thread;
             let fits_some = |(group, _): &&Access| {
                 let group = &self.index.groups[*group as usize];
-                mates.is_none_or(|mates| !mates.of(group.slot).is_empty())
-                    && unit.steps.iter().any(|s| {
-                        known(s).is_none_or(|slots| slots.contains(&group.slot))
-                            && fits(steps[*s].access, group)
-                    })
+                unit.steps.iter().any(|s| {
+                    known(s).is_none_or(|slots| slots.contains(&group.slot))
+                        && fits(steps[*s].access, group)
+                })
             };
             let mut accesses: Vec<Access> =
                 region.accesses.iter().filter(fits_some).copied().collect();
@@ -343,7 +334,6 @@ impl Search<'_, '_> {
             let view = View {
                 accesses: &accesses,
                 by_slot: &by_slot,
-                mates,
             };
             let mut chosen = Vec::with_capacity(unit.steps.len());
             let mut openness = std::mem::take(&mut self.openness);
@@ -376,10 +366,9 @@ impl Search<'_, '_> {
         let slot = |(group, _): &Access| self.index.groups[*group as usize].slot;
         let same = |earlier: &usize| steps[*earlier].variable == steps[step].variable;
         let bound = unit.steps[..chosen.len()].iter().position(same);
-        let candidates = match (bound, view.mates, chosen.first()) {
-            (Some(at), ..) => Candidates::Some(view.at(slot(&chosen[at]), from)),
-            (None, Some(mates), Some(first)) => view.with_mates(mates, slot(first), from),
-            _ => Candidates::All(from..view.accesses.len()),
+        let candidates = match bound {
+            Some(at) => Candidates::Some(view.at(slot(&chosen[at]), from)),
+            None => Candidates::All(from..view.accesses.len()),
         };
         for i in candidates {
             if self.is_over() {
@@ -410,26 +399,25 @@ impl Search<'_, '_> {
         };
         if unit.steps.len() == 1 {
             let step = unit.steps[0];
-            let candidates: Vec<u32> = match join.slot_of(self.index, step) {
-                Some(slot) => self.index.at(slot).map(|(id, _)| id).collect(),
+            let candidates: Rc<[u32]> = match join.slot_of(self.index, step) {
+                Some(slot) => self.groups_at(slot),
                 None => (0..self.index.groups.len() as u32).collect(),
             };
-            for group in candidates {
-                if self.is_over() {
-                    return;
-                }
-                let g = &self.index.groups[group as usize];
-                let thread = g.thread;
-                if fits(join.steps[step].access, g)
-                    && join.admits(self.index, unit, thread, &[group])
-                {
-                    let spells = g.spells.iter();
-                    let ends = spells.flat_map(|s| match s.first == s.last {
-                        true => vec![vec![s.first]],
-                        false => vec![vec![s.first], vec![s.last]],
-                    });
-                    let times = ends.collect();
-                    self.extend_with(join, thread, &[group], Rc::new(times));
+            let site = |group: &u32| self.index.groups[*group as usize].site;
+            let by_site: Vec<&[u32]> = candidates.chunk_by(|a, b| site(a) == site(b)).collect();
+            for groups in by_site {
+                for &group in groups {
+                    if self.is_over() {
+                        return;
+                    }
+                    let g = &self.index.groups[group as usize];
+                    if fits(join.steps[step].access, g)
+                        && join.admits(self.index, unit, g.thread, &[group])
+                        && !self.extend_with(join, g.thread, &[group], None)
+                    {
+                        // All others at this place come to the same.
+                        break;
+                    }
                 }
             }
             return;
@@ -453,44 +441,63 @@ impl Search<'_, '_> {
             }
             let binding = &of_unit.all[candidate];
             if join.admits(self.index, unit, binding.thread, &binding.groups) {
-                let times = Rc::new(binding.times.clone());
-                let groups = binding.groups.clone();
-                self.extend_with(join, binding.thread, &groups, times);
+                let times = Some(binding.times.clone());
+                self.extend_with(join, binding.thread, &binding.groups, times);
             }
         }
     }
 
+    /// The groups of a slot, by site.
+    fn groups_at(&mut self, slot: u32) -> Rc<[u32]> {
+        let index = &*self.index;
+        let found = self.groups_at.entry(slot).or_insert_with(|| {
+            let mut groups: Vec<u32> = index.at(slot).map(|(id, _)| id).collect();
+            groups.sort_unstable_by_key(|group| (index.groups[*group as usize].site, *group));
+            groups.into()
+        });
+        found.clone()
+    }
+
+    /// Goes on with these accesses for the next unit; without times, they are those of the
+    /// one group. Whether something is left to be found at their places.
     fn extend_with(
         &mut self,
         join: &mut Join<'_>,
         thread: ThreadId,
         groups: &[u32],
-        times: Rc<Vec<Vec<u32>>>,
-    ) {
+        times: Option<Times>,
+    ) -> bool {
         let unit = &join.units[join.times.len()];
         for (step, group) in unit.steps.iter().zip(groups) {
             join.groups[*step] = *group;
         }
-        join.times.push((thread, times));
-        self.extend(join);
-        join.times.pop();
+        let places = join.places(self.index);
+        let is_left = places.is_none_or(|places| !self.is_settled(&places));
+        if is_left {
+            let times = times.unwrap_or_else(|| self.times_of(groups[0]));
+            join.times.push((thread, times));
+            self.extend(join);
+            join.times.pop();
+        }
         for step in &unit.steps {
             join.groups[*step] = u32::MAX;
         }
+        is_left
+    }
+
+    /// The times of a single access: the ends of each spell.
+    fn times_of(&self, group: u32) -> Times {
+        let ends = self.index.groups[group as usize].ends();
+        Rc::new(ends.map(|event| vec![event]).collect())
     }
 
     /// All units have accesses: finds times at which they can come together.
     fn meet(&mut self, join: &Join<'_>) {
-        let sites: Vec<SiteId> = join
-            .groups
-            .iter()
-            .map(|g| self.index.groups[*g as usize].site)
-            .collect();
-        let places = (join.pattern, sites);
-        if !self.is_settled(&places) {
-            let mut events = vec![u32::MAX; join.steps.len()];
-            self.meet_at(join, &places, 0, &mut events);
-        }
+        let Some(places) = join.places(self.index) else {
+            return;
+        };
+        let mut events = vec![u32::MAX; join.steps.len()];
+        self.meet_at(join, &places, 0, &mut events);
     }
 
     /// Whether some were found that can happen: others of the same accesses are about the
@@ -503,7 +510,8 @@ impl Search<'_, '_> {
         events: &mut Vec<u32>,
     ) -> bool {
         let Some((thread, times)) = join.times.get(number) else {
-            return self.can_happen(join, events) && self.propose(places, join.pattern, events);
+            return self.can_happen(join.units, &join.groups, events)
+                && self.propose(places, join.pattern, events);
         };
         let order = &self.index.order;
         let moment = |t: ThreadId, event: u32| (t, order.moment(t, event));
@@ -541,10 +549,10 @@ impl Search<'_, '_> {
         false
     }
 
-    /// Whether nothing speaks against these events in pattern order.
-    fn can_happen(&mut self, join: &Join<'_>, events: &[u32]) -> bool {
-        let index = &mut *self.index;
-        let thread = |step: usize| index.groups[join.groups[step] as usize].thread;
+    /// Whether nothing speaks against these events of these groups in pattern order.
+    pub(super) fn can_happen(&self, units: &[Unit], groups: &[u32], events: &[u32]) -> bool {
+        let index = &*self.index;
+        let thread = |step: usize| index.groups[groups[step] as usize].thread;
         let at = |step: usize| (thread(step), index.order.moment(thread(step), events[step]));
         for later in 0..events.len() {
             for earlier in 0..later {
@@ -557,18 +565,17 @@ impl Search<'_, '_> {
                 }
             }
         }
-        for unit in join.units {
+        for unit in units {
             for pair in unit.steps.windows(2) {
                 let own = thread(pair[0]);
                 for between in pair[0] + 1..pair[1] {
-                    let other = &index.groups[join.groups[between] as usize];
+                    let other = &index.groups[groups[between] as usize];
                     if other.thread == own {
                         continue;
                     }
                     let (context, foreign) = (other.context, at(between));
-                    let gaps: Vec<Gap> =
-                        index.gaps(own, events[pair[0]], events[pair[1]]).collect();
-                    let stands = gaps.iter().any(|gap| {
+                    let mut gaps = index.gaps(own, events[pair[0]], events[pair[1]]);
+                    let stands = gaps.any(|gap| {
                         let here = (own, index.order.moment(own, gap.event));
                         index.order.concurrent(here, foreign)
                             && index.contexts.can_coexist(gap.context, context)
@@ -592,13 +599,20 @@ struct Join<'j> {
     /// By step, as far as they are found.
     groups: Vec<u32>,
     /// By unit.
-    times: Vec<(ThreadId, Rc<Vec<Vec<u32>>>)>,
+    times: Vec<(ThreadId, Times)>,
 }
 
 impl Join<'_> {
     fn found(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
         let found = self.groups.iter().copied().enumerate();
         found.filter(|(_, group)| *group != u32::MAX)
+    }
+
+    /// The places, if all are known.
+    fn places(&self, index: &Index<'_>) -> Option<Places> {
+        let site = |group: &u32| index.groups.get(*group as usize).map(|group| group.site);
+        let sites: Option<Vec<SiteId>> = self.groups.iter().map(site).collect();
+        Some((self.pattern, sites?))
     }
 
     /// The slot of a step's variable, if another step has it.
@@ -640,10 +654,10 @@ pub(super) struct Survey {
     /// Those with an access to something that others can access meanwhile.
     open: Rc<[usize]>,
     /// Those that access something twice that others can access in between.
-    repeated: Rc<[usize]>,
+    pub(super) repeated: Rc<[usize]>,
     /// Those that have two mates.
-    mated: Rc<[usize]>,
-    mates: Mates,
+    pub(super) mated: Rc<[usize]>,
+    pub(super) mates: Mates,
 }
 
 /// The accesses of a region that a unit may want.
@@ -651,8 +665,6 @@ struct View<'v> {
     accesses: &'v [Access],
     /// By slot: which of them.
     by_slot: &'v [(u32, usize)],
-    /// What goes with what, if only that is wanted.
-    mates: Option<&'v Mates>,
 }
 
 /// Some accesses of a view, in order.
@@ -680,46 +692,10 @@ impl View<'_> {
         let of_slot = self.by_slot[start..].iter().take_while(|(s, _)| *s == slot);
         of_slot.map(|(_, at)| *at).collect()
     }
-
-    /// The accesses that go with a slot from there on.
-    fn with_mates(&self, mates: &Mates, slot: u32, from: usize) -> Candidates {
-        let others = mates.of(slot);
-        if others.len() < self.accesses.len() - from {
-            let slots = others.iter().copied();
-            let mut all: Vec<usize> = slots.flat_map(|other| self.at(other, from)).collect();
-            all.sort_unstable();
-            return Candidates::Some(all);
-        }
-        let goes = |(other, at): &&(u32, usize)| *at >= from && mates.are(*other, slot);
-        let mut all: Vec<usize> = self
-            .by_slot
-            .iter()
-            .filter(goes)
-            .map(|(_, at)| *at)
-            .collect();
-        all.sort_unstable();
-        Candidates::Some(all)
-    }
-}
-
-/// Whether two threads have the same two variables in a region each: then these are
-/// mates.
-pub(super) fn is_coupled(steps: &[Step], units: &[Unit]) -> bool {
-    let has_both = |unit: &Unit| {
-        let variables = unit.steps.iter().map(|s| steps[*s].variable);
-        variables.collect::<BTreeSet<usize>>() == BTreeSet::from([0, 1])
-    };
-    let acted = |unit: &Unit| {
-        let upon = |s: &usize| is_acted_upon(steps, unit, *s);
-        unit.is_anchor && unit.steps.iter().any(upon)
-    };
-    matches!(units, [a, b] if a.thread != b.thread)
-        && units.iter().all(has_both)
-        && units.iter().any(acted)
 }
 
 /// Whether another thread accesses the variable of a step while the unit lasts.
-fn is_acted_upon(steps: &[Step], unit: &Unit, step: usize) -> bool {
+pub(super) fn is_acted_upon(steps: &[Step], unit: &Unit, step: usize) -> bool {
     let span = unit.steps[0]..unit.steps[unit.steps.len() - 1];
     let acts = |s: &Step| s.thread != unit.thread && s.variable == steps[step].variable;
     steps[span].iter().any(acts)

@@ -136,10 +136,6 @@ impl Mates {
         mates
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
-    }
-
     pub(super) fn of(&self, slot: u32) -> &[u32] {
         self.by_slot.get(&slot).map_or(&[], Vec::as_slice)
     }

@@ -20,6 +20,8 @@
 //! locks what it should there are none.
 
 mod anchors;
+mod couples;
+mod courses;
 mod mates;
 mod races;
 
@@ -32,7 +34,8 @@ use crate::context::ContextId;
 use crate::index::{Group, Index, Region};
 use crate::pattern::{AccessType, Kind, Pattern, Step};
 
-use anchors::{Bindings, Openness, Shape, Survey, is_coupled};
+use anchors::{Bindings, Openness, Shape, Survey};
+use couples::{is_coupled, is_single};
 
 /// Tries for one set of places. With groups that differ in time only, the first
 /// one nearly always settles it.
@@ -74,8 +77,10 @@ pub(crate) struct Search<'s, 't> {
     survey: Option<Rc<Survey>>,
     /// Whether some pattern is about mates.
     wants_mates: bool,
-    /// What was found for units that are alike, among mates or not.
-    bindings: FxHashMap<(Shape, bool), Rc<Bindings>>,
+    /// What was found for units that are alike.
+    bindings: FxHashMap<Shape, Rc<Bindings>>,
+    /// By slot: its groups, by site.
+    groups_at: FxHashMap<u32, Rc<[u32]>>,
     /// Places of accesses that nothing orders: synchronisation alone does not
     /// say what they see.
     racing: FxHashSet<SiteId>,
@@ -120,10 +125,9 @@ impl<'s, 't> Search<'s, 't> {
             tries: FxHashMap::default(),
             openness: Openness::default(),
             survey: None,
-            wants_mates: patterns
-                .iter()
-                .any(|pattern| is_coupled(pattern.steps(), &units(pattern.steps()))),
+            wants_mates: patterns.iter().any(is_coupled),
             bindings: FxHashMap::default(),
+            groups_at: FxHashMap::default(),
             racing: FxHashSet::default(),
             stop,
             asked: 0,
@@ -134,10 +138,16 @@ impl<'s, 't> Search<'s, 't> {
     /// Finds everything, unless it is stopped.
     pub(crate) fn run(mut self) -> Outcome {
         self.find_races();
-        for number in 0..self.patterns.len() {
-            if self.patterns[number].kind() != Kind::Race {
-                self.find_tuples(number);
-            }
+        let with_regions = |number: &usize| self.patterns[*number].kind() != Kind::Race;
+        let numbers = (0..self.patterns.len()).filter(with_regions);
+        let (single, others): (Vec<usize>, Vec<usize>) =
+            numbers.partition(|number| is_single(&self.patterns[*number]));
+        let (coupled, others): (Vec<usize>, Vec<usize>) =
+            { others.into_iter() }.partition(|number| is_coupled(&self.patterns[*number]));
+        self.find_single(&single);
+        self.find_coupled(&coupled);
+        for number in others {
+            self.find_tuples(number);
         }
         Outcome {
             racing: self.racing,
