@@ -25,6 +25,10 @@ pub(crate) struct ContextId(u32);
 impl ContextId {
     /// No lock is held.
     pub(crate) const FREE: Self = Self(0);
+
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// Histories longer than this are not kept: nothing is concluded from them.
@@ -113,7 +117,9 @@ impl Contexts {
         let (a, b) = (&self.all[a.0 as usize], &self.all[b.0 as usize]);
         let may_share = a.locks.meets(b.locks);
         let may_pass = a.taken.meets(b.locks) && b.taken.meets(a.locks);
-        !(may_share && share(&a.held, &b.held)) && !(may_pass && each_first(&a.held, &b.held))
+        let is_excluded = may_share && share(&a.held, &b.held);
+        let is_barred = may_pass && each_first(&a.held, &b.held);
+        !is_excluded && !is_barred
     }
 }
 

@@ -151,3 +151,41 @@ fn small_regions_meet_in_a_large_one() {
     );
     assert_eq!(build(4000), few);
 }
+
+/// The writer holds a lock throughout that the reader has at either end of its way, but not
+/// in the middle: only two locations of the middle can be read in between two writes. A
+/// third thread that reads everything has no region, but it makes all locations open to
+/// others.
+#[test]
+fn a_pair_in_the_middle_is_found_if_only_that_can_happen() {
+    let build = |third: usize| {
+        let mut pen = Pen {
+            builder: Builder::new(),
+            count: 3 * third,
+        };
+        let [writer, reader, other] = ["W", "R", "O"].map(|name| pen.builder.thread(name));
+        let [outer, inner, own] = ["outer", "inner", "own"].map(|name| pen.builder.sync(name));
+        pen.lock(writer, outer, "writer outer", &mut |pen| {
+            pen.lock(writer, inner, "writer inner", &mut |pen| {
+                (0..3 * third).for_each(|i| pen.access(writer, i, true, "write"));
+            });
+        });
+        pen.lock(reader, own, "reader own", &mut |pen| {
+            let read = |pen: &mut Pen, part: usize| {
+                let elements = part * third..(part + 1) * third;
+                elements.for_each(|i| pen.access(reader, i, false, "read"));
+            };
+            pen.lock(reader, inner, "reader first", &mut |pen| read(pen, 0));
+            read(pen, 1);
+            pen.lock(reader, inner, "reader last", &mut |pen| read(pen, 2));
+        });
+        (0..3 * third).for_each(|i| pen.access(other, i, false, "other"));
+        predicted(&pen.builder.finish())
+    };
+    let few = build(3);
+    let is_torn = |(name, _): &(String, _)| name.starts_with("atomic-set-torn-read");
+    assert!(few.iter().any(is_torn), "{few:?}");
+    for third in [30, 1000] {
+        assert_eq!(build(third), few);
+    }
+}

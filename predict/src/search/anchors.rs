@@ -568,8 +568,9 @@ impl Search<'_, '_> {
         for unit in units {
             for pair in unit.steps.windows(2) {
                 let own = thread(pair[0]);
-                for between in pair[0] + 1..pair[1] {
-                    let other = &index.groups[groups[between] as usize];
+                let foreign = groups.iter().enumerate().take(pair[1]).skip(pair[0] + 1);
+                for (between, group) in foreign {
+                    let other = &index.groups[*group as usize];
                     if other.thread == own {
                         continue;
                     }

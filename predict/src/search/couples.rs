@@ -117,7 +117,7 @@ impl Couple {
 
     /// Whether accesses of two courses are of the same variables where the pattern
     /// has it so.
-    fn agrees(&self, courses: [&Course; 2], chosen: [&[usize]; 2]) -> bool {
+    fn agrees(&self, courses: [&Course; 2], chosen: Chosen<'_>) -> bool {
         let [ours, theirs] = [0, 1].map(|unit| {
             let steps = self.units[unit].steps.iter().zip(chosen[unit]);
             steps.map(move |(step, stop)| (self.steps[*step].variable, &courses[unit].stops[*stop]))
@@ -129,7 +129,7 @@ impl Couple {
     }
 
     /// Whether locks allow it.
-    fn is_let(&self, courses: [&Course; 2], chosen: [&[usize]; 2], leave: Leave) -> bool {
+    fn is_let(&self, courses: [&Course; 2], chosen: Chosen<'_>, leave: Leave) -> bool {
         self.intrusions.iter().all(|intrusion| {
             let Intrusion {
                 host,
@@ -156,15 +156,22 @@ impl Couple {
     }
 }
 
-/// Ways to choose accesses, by course and wish.
-type Choices = FxHashMap<(CourseId, usize), Rc<[Box<[usize]>]>>;
+/// Ways to choose accesses from a course.
+type Choices = Rc<[Box<[usize]>]>;
+
+/// What is chosen from two courses.
+type Chosen<'c> = [&'c [usize]; 2];
+
+/// Who is shown what is left to be tried; whether there may be more.
+type Show<'s, S> = dyn FnMut(&mut S, &Couple, Chosen<'_>, &Places) -> bool + 's;
 
 /// What is known while the search goes on.
 struct Couples {
     couples: Vec<Couple>,
     wishes: Vec<Wish>,
     courses: Courses,
-    choices: Choices,
+    /// By course and wish.
+    choices: FxHashMap<(CourseId, usize), Choices>,
     /// Courses of which nothing is left to be tried.
     over: FxHashSet<(CourseId, CourseId, Leave)>,
 }
@@ -186,7 +193,7 @@ impl Couples {
         }
     }
 
-    fn choices(&mut self, course: CourseId, wish: usize) -> Rc<[Box<[usize]>]> {
+    fn choices(&mut self, course: CourseId, wish: usize) -> Choices {
         let found = self.choices.entry((course, wish)).or_insert_with(|| {
             let course = self.courses.get(course);
             course.choices(&self.wishes[wish]).into()
@@ -195,7 +202,7 @@ impl Couples {
     }
 
     /// By couple, the ways to choose its accesses from two courses.
-    fn all_choices(&mut self, courses: [CourseId; 2]) -> Vec<[Rc<[Box<[usize]>]>; 2]> {
+    fn all_choices(&mut self, courses: [CourseId; 2]) -> Vec<[Choices; 2]> {
         let wishes: Vec<[usize; 2]> = self.couples.iter().map(|c| c.wishes).collect();
         let of = |wishes: [usize; 2]| [0, 1].map(|u| self.choices(courses[u], wishes[u]));
         wishes.into_iter().map(of).collect()
@@ -302,7 +309,7 @@ impl Search<'_, '_> {
     fn is_all_settled(
         &mut self,
         couples: &Couples,
-        choices: &[[Rc<[Box<[usize]>]>; 2]],
+        choices: &[[Choices; 2]],
         courses: [CourseId; 2],
     ) -> bool {
         let mut is_over = true;
@@ -324,7 +331,7 @@ impl Search<'_, '_> {
     fn try_two(
         &mut self,
         couples: &Couples,
-        choices: &[[Rc<[Box<[usize]>]>; 2]],
+        choices: &[[Choices; 2]],
         excerpts: [&Excerpt; 2],
         leave: Option<Leave>,
     ) -> bool {
@@ -349,10 +356,10 @@ impl Search<'_, '_> {
     fn each_unsettled(
         &mut self,
         couples: &Couples,
-        choices: &[[Rc<[Box<[usize]>]>; 2]],
+        choices: &[[Choices; 2]],
         courses: [&Course; 2],
         leave: Option<Leave>,
-        show: &mut dyn FnMut(&mut Self, &Couple, [&[usize]; 2], &Places) -> bool,
+        show: &mut Show<'_, Self>,
     ) {
         let mut places: Places = (0, Vec::new());
         for (couple, choices) in couples.couples.iter().zip(choices) {
@@ -382,7 +389,7 @@ impl Search<'_, '_> {
         &mut self,
         couple: &Couple,
         excerpts: [&Excerpt; 2],
-        chosen: [&[usize]; 2],
+        chosen: Chosen<'_>,
         places: &Places,
     ) {
         let length = couple.steps.len();
@@ -396,9 +403,12 @@ impl Search<'_, '_> {
             let range = self.concurrent(excerpts, ends, ours);
             let times = &excerpts[1].times[range.clone()];
             let next = times.partition_point(|time| time[0] < ours[0]);
-            for at in next.saturating_sub(1)..(next + 1).min(times.len()) {
-                close.push((times[at][0].abs_diff(ours[0]), number, range.start + at));
-            }
+            let around = times.iter().enumerate();
+            let around = around.take(next + 1).skip(next.saturating_sub(1));
+            close.extend(around.map(|(at, time)| {
+                let distance = time[0].abs_diff(ours[0]);
+                (distance, number, range.start + at)
+            }));
             ranges.push(range);
         }
         // The closer they are, the less has to be changed for them to meet.

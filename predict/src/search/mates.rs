@@ -15,18 +15,16 @@
 //! same, at the same places, as many are taken as are ever tried for one set of places.
 //!
 //! Two large regions may have thousands of locations in common: both go through an
-//! array. Of those with which both do the same, the first and the last in either region
-//! stand for all, because nothing else leaves more room in between; and so do those that
-//! follow upon each other, because nothing else leaves less. So each pair of places is
-//! looked at in either order. If the two regions take no locks inside, that is all
-//! there is to tell pairs apart; if they do, another pair may be the only one that can
-//! happen, and is then missed. Large regions that differ in time only are one.
+//! array. Of these, as many pairs are taken as stand for [all](super::common). Large
+//! regions that differ in time only are one.
 
 use racehound_trace::ThreadId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::ContextId;
 use crate::index::Index;
+
+use super::common;
 
 /// A region with more locations is large.
 pub(super) const LARGE: usize = 48;
@@ -36,9 +34,6 @@ const UNASKED: usize = 256;
 
 /// So many pairs with which two threads do the same are looked at.
 const ENOUGH: usize = 64;
-
-/// How many of those that are alike stand for all, at either end of a region.
-const ENDS: usize = 2;
 
 type Pair = (u32, u32);
 
@@ -233,39 +228,9 @@ impl Mates {
         if !ours.1.is_open() && !theirs.1.is_open() {
             return;
         }
-        let sort = |slot: u32| -> Option<Sort> {
-            let of = |part: &Part| (part.dealing, part.is_open);
-            Some((of(ours.1.find(slot)?), of(theirs.1.find(slot)?)))
-        };
-        let mut chosen: FxHashSet<u32> = FxHashSet::default();
-        for number in [ours.0, theirs.0] {
-            let mut seen: FxHashSet<u32> = FxHashSet::default();
-            let accesses = index.regions[number].accesses.iter();
-            let slots = accesses.map(|(group, _)| index.groups[*group as usize].slot);
-            let order: Vec<(u32, Sort)> = slots
-                .filter(|slot| seen.insert(*slot))
-                .filter_map(|slot| Some((slot, sort(slot)?)))
-                .collect();
-            chosen.extend(first_of_each(order.iter()));
-            chosen.extend(first_of_each(order.iter().rev()));
-            let mut followed: FxHashMap<(Sort, Sort), usize> = FxHashMap::default();
-            for two in order.windows(2) {
-                let count = followed.entry((two[0].1, two[1].1)).or_default();
-                *count += 1;
-                if *count <= ENDS {
-                    self.add(two[0].0, two[1].0);
-                }
-            }
-        }
-        let mut chosen: Vec<u32> = chosen.into_iter().collect();
-        chosen.sort_unstable();
-        for (i, &a) in chosen.iter().enumerate() {
-            for &b in &chosen[i + 1..] {
-                let room = |extent: &Extent| extent.leaves_room_at(a) || extent.leaves_room_at(b);
-                if room(ours.1) || room(theirs.1) {
-                    self.add(a, b);
-                }
-            }
+        let leave_room = |slot| ours.1.leaves_room_at(slot) || theirs.1.leaves_room_at(slot);
+        for (a, b) in common::pairs(index, [ours.0, theirs.0], leave_room) {
+            self.add(a, b);
         }
     }
 }
@@ -277,23 +242,6 @@ struct Split {
     by_several: bool,
     /// One of them leaves room for others.
     is_open: bool,
-}
-
-/// How two regions deal with a slot, and whether they leave room at it.
-type Sort = ((Dealing, bool), (Dealing, bool));
-
-/// The first few slots of each sort.
-fn first_of_each<'s>(order: impl Iterator<Item = &'s (u32, Sort)>) -> Vec<u32> {
-    let mut seen: FxHashMap<Sort, usize> = FxHashMap::default();
-    let mut first = Vec::new();
-    for &(slot, sort) in order {
-        let count = seen.entry(sort).or_default();
-        *count += 1;
-        if *count <= ENDS {
-            first.push(slot);
-        }
-    }
-    first
 }
 
 /// Pairs of small regions at which these leave room for others.

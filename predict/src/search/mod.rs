@@ -17,9 +17,12 @@
 //! meet are found by bisection. Locations that a lock protects are not looked at.
 //! For patterns with regions those regions come first that others can act in, the
 //! *anchors*, and whatever shares a location with them second: in a program that
-//! locks what it should there are none.
+//! locks what it should there are none. For the built-in ones, what regions do is looked
+//! at apart from the memory it is done to ([`couples`]): thousands of objects with which
+//! the same is done at the same places are one.
 
 mod anchors;
+mod common;
 mod couples;
 mod courses;
 mod mates;
