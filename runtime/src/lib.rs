@@ -10,7 +10,7 @@
 //! | [`interpose`], [`real`] | the C library's functions that we stand in for |
 //! | [`access`], [`rule`], [`bulk`], [`shadow_range`] | what becomes of an access |
 //! | [`shadow`], [`cell`], [`readers`], [`constants`], [`objects`], [`messages`], [`blocks`], [`graves`], [`quarantine`] | what is remembered, and where |
-//! | [`stamp`], [`context`], [`frames`], [`locks`], [`sweep`] | how an access fits 28 bits |
+//! | [`stamp`], [`hearsay`], [`context`], [`frames`], [`locks`], [`sweep`] | how an access fits 28 bits |
 //! | [`sync`], [`deadlock`] | synchronisation: what threads know, which locks they hold |
 //! | [`thread`], [`registry`], [`signals`], [`tls`], [`stack`] | threads |
 //! | [`control`] | who runs when, if that is not left to the system |
