@@ -45,17 +45,20 @@ pub(crate) struct Entry<'a> {
 
 const ENTRY: usize = 24;
 
-/// The entries of a table that start at `last` or before; none if the file does not have it.
+/// The entries of a table of these sorts that start at `last` or before; none if the file
+/// does not have it.
 pub(crate) fn entries<'a>(
     file: &elf::File<'a>,
     which: Which,
+    sorts: &'static [Sort],
     last: u64,
 ) -> impl Iterator<Item = Entry<'a>> + use<'a> {
     let (entries, names) = table(file, which).unwrap_or_default();
     // Of most entries nothing else is looked at.
     let entries = entries.as_chunks::<ENTRY>().0.iter();
-    let started = entries.filter(move |bytes| word(&bytes[8..]) <= last);
-    started.filter_map(move |bytes| entry(bytes, names))
+    let is_wanted = |bytes: &[u8; ENTRY]| sort(bytes).is_some_and(|sort| sorts.contains(&sort));
+    let wanted = entries.filter(move |bytes| word(&bytes[8..]) <= last && is_wanted(bytes));
+    wanted.filter_map(move |bytes| entry(bytes, names))
 }
 
 /// The entries of a table and their names, as they lie in the file. Files of other
@@ -82,17 +85,22 @@ fn data<'a>(file: &ElfFile64<'a>, section: SectionIndex) -> Option<&'a [u8]> {
     section.data(file.endian(), file.data()).ok()
 }
 
+#[inline(always)]
+fn sort(bytes: &[u8; ENTRY]) -> Option<Sort> {
+    match bytes[4] & 15 {
+        0 => Some(Sort::Unknown),
+        1 | 5 => Some(Sort::Variable),
+        2 | 10 => Some(Sort::Function),
+        _ => None,
+    }
+}
+
 #[inline]
 fn entry<'a>(bytes: &[u8; ENTRY], names: &'a [u8]) -> Option<Entry<'a>> {
     const RESERVED: u16 = 0xff00;
     let (name, info) = (word(bytes) as u32, bytes[4]);
     let section = u16::from_le_bytes([bytes[6], bytes[7]]);
-    let sort = match info & 15 {
-        0 => Sort::Unknown,
-        1 | 5 => Sort::Variable,
-        2 | 10 => Sort::Function,
-        _ => return None,
-    };
+    let sort = sort(bytes)?;
     if section == 0 || section >= RESERVED {
         return None;
     }

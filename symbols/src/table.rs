@@ -23,6 +23,15 @@ pub(crate) enum Kind {
     Variables,
 }
 
+impl Kind {
+    fn sorts(self) -> &'static [Sort] {
+        match self {
+            Self::Functions => &[Sort::Function, Sort::Unknown],
+            Self::Variables => &[Sort::Variable],
+        }
+    }
+}
+
 /// A symbol and the addresses that it covers, from `start` to before `end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol<'a> {
@@ -74,7 +83,7 @@ fn listed<'f, 'a>(
     (file, which): Source<'f, 'a>,
     last: u64,
 ) -> impl Iterator<Item = Listed<'a>> + use<'f, 'a> {
-    symtab::entries(file, which, last).filter_map(move |entry| {
+    symtab::entries(file, which, kind.sorts(), last).filter_map(move |entry| {
         let symbol_of = |end| Symbol {
             name: entry.name,
             start: entry.start,
@@ -106,7 +115,7 @@ pub(crate) struct Symbols<'a> {
 
 impl<'a> Symbols<'a> {
     /// Passes through the file's table before there is an index.
-    const PASSES: u32 = 10;
+    const PASSES: u32 = 6;
 
     pub(crate) fn new(kind: Kind) -> Self {
         Self {
