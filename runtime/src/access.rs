@@ -120,11 +120,7 @@ fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(
 }
 
 #[inline(always)]
-fn word_at_once<R: Rule, const WRITE: bool>(
-    thread: &Thread,
-    at: &AtomicU64,
-    stamp: Stamp,
-) -> bool {
+fn word_at_once<R: Rule, const WRITE: bool>(thread: &Thread, at: &AtomicU64, stamp: Stamp) -> bool {
     let before = shadow::word(at);
     is_word_now::<WRITE>(thread, before)
         || whole::<R, WRITE>(thread, before, stamp).is_some_and(|after| becomes(at, before, after))
@@ -194,8 +190,7 @@ fn whole_group<R: Rule, const WRITE: bool>(
 #[inline(always)]
 fn whole<R: Rule, const WRITE: bool>(thread: &Thread, old: Word, stamp: Stamp) -> Option<Word> {
     let (write, read) = (old.write(), old.read());
-    if R::FIRST_COUNTS
-        && (thread.is_now(write.stamp()) || (!WRITE && thread.is_now(read.stamp())))
+    if R::FIRST_COUNTS && (thread.is_now(write.stamp()) || (!WRITE && thread.is_now(read.stamp())))
     {
         return None;
     }
