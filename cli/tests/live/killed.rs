@@ -2,7 +2,7 @@
 //! starts, the store is sound, nothing that was confirmed is lost, nothing is left over.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -64,9 +64,13 @@ fn hunt(shop: &Workshop, seed: u64) -> Command {
     let mut command = shop.command(RACEHOUND);
     let seed = seed.to_string();
     command.args(["hunt", "--budget", "5s", "--seed", &seed, "--", "./bank"]);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let said = File::create(shop.path(SAID)).unwrap();
+    command.stdout(Stdio::null()).stderr(said);
     command
 }
+
+/// What a hunt says beside its report.
+const SAID: &str = "said";
 
 /// What was confirmed, as the store has it, and that there is nothing wrong with it.
 fn confirmed(project: &Path) -> BTreeSet<String> {
@@ -143,7 +147,8 @@ fn whoever_is_killed_nothing_is_lost() {
         let code = status.code();
         assert!(
             code.is_none() || code == Some(0) || code == Some(FINDINGS),
-            "{status:?}"
+            "{status:?}: {}",
+            fs::read_to_string(shop.path(SAID)).unwrap_or_default()
         );
         let now = confirmed(&project);
         let lost: Vec<&String> = known.difference(&now).collect();
