@@ -61,14 +61,7 @@ extern "C" fn __racehound_resolve(number: usize) -> usize {
         let name = unsafe { CStr::from_ptr(function.name) };
         crate::fatal(&format!("the C library has no {}", name.to_string_lossy()));
     }
-    let finder = function.real.swap(real as usize, Ordering::Relaxed);
-    // We may have stepped aside for it before it was found.
-    _ = function.stand_in.compare_exchange(
-        finder,
-        real as usize,
-        Ordering::Relaxed,
-        Ordering::Relaxed,
-    );
+    function.real.store(real as usize, Ordering::Relaxed);
     real as usize
 }
 
@@ -137,12 +130,16 @@ pub(crate) fn find_all() {
     }
 }
 
-/// Steps aside: the program calls the real functions from now on. Those of libraries that
-/// it loads later are found when it calls them first.
+/// Steps aside: the program calls the real functions from now on, where there are any: some
+/// that programs are linked with have no other than ours.
 pub(crate) fn step_aside() {
-    for function in functions() {
-        let real = function.real.load(Ordering::Relaxed);
-        function.stand_in.store(real, Ordering::Relaxed);
+    functions().for_each(step_aside_for_one);
+}
+
+fn step_aside_for_one(function: &Function) {
+    let real = find(function);
+    if !real.is_null() {
+        function.stand_in.store(real as usize, Ordering::Relaxed);
     }
 }
 
@@ -152,8 +149,7 @@ pub(crate) fn step_aside_for(names: &[&str]) {
         // SAFETY: names are C strings.
         let name = unsafe { CStr::from_ptr(function.name) }.to_bytes();
         if names.iter().any(|other| other.as_bytes() == name) {
-            let real = function.real.load(Ordering::Relaxed);
-            function.stand_in.store(real, Ordering::Relaxed);
+            step_aside_for_one(function);
         }
     }
 }

@@ -371,3 +371,33 @@ int main(void) {
         assert!(report.contains(&format!("'{name}_data'")), "{text}");
     }
 }
+
+/// Functions that a program gets from the static part of the C library have no other than
+/// ours behind them, also where we do nothing.
+#[test]
+fn who_does_nothing_takes_no_function_away() {
+    let shop = Workshop::new();
+    let body = r#"
+static void *worker(void *unused) { return unused; }
+static void says(void) { puts("at the end"); }
+int main(void) {
+    char text[16];
+    atexit(says);
+    at_quick_exit(says);
+    pthread_atfork(says, NULL, NULL);
+    pthread_t thread;
+    pthread_create(&thread, NULL, worker, memset(text, 0, sizeof text));
+    pthread_join(thread, NULL);
+}
+"#;
+    build(&shop, &[], body);
+    for options in [
+        &["--detector", "none"][..],
+        &["--schedule", "collect"],
+        &["--sample", "literace"],
+    ] {
+        let output = shop.racehound(&[&["run"], options, &["--", "./program"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(stdout(&output), "at the end\n", "{options:?}");
+    }
+}
