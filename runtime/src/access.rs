@@ -36,7 +36,7 @@ pub(crate) struct Access {
 ///
 /// Those that are left when the fast path is done are mostly the first of their epoch to
 /// bytes that at most one other thread has been at, and not lately: they are settled here,
-/// in a function that calls no other before its end and so needs hardly any stack.
+/// in a function that hardly ever calls another and so needs little stack.
 #[inline(always)]
 pub(crate) fn small<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {
     let Some(visit) = Visit::of_known() else {

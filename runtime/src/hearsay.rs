@@ -1,7 +1,7 @@
 //! What a thread knows of the leases that it has met lately.
 //!
-//! Whether an access happened before is asked for nearly every access that is not the
-//! first of its kind in its epoch. The answer takes the thread and the time behind its
+//! Whether what a word remembers happened before is asked by nearly every access that is
+//! the first of its epoch there. The answer takes the thread and the time behind its
 //! [`Stamp`] and what was heard of that thread: three loads that wait for each other. But
 //! the stamps of a lease are in the order of time and all of one thread, and what is known
 //! stays known: so of each lease, the last stamp that is known answers for all before it.
