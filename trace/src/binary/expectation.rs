@@ -4,6 +4,7 @@
 //! it last time, as far from its last location as that was from the one before.
 //! Writer and reader keep the same memory of a thread, so they expect the same.
 
+use super::varint;
 use crate::event::Op;
 use crate::id::Loc;
 
@@ -75,6 +76,19 @@ impl Memory {
     #[inline(always)]
     pub(super) fn at(&mut self, site: u32) -> &mut Seen {
         &mut self.seen[site as usize % Self::ENTRIES]
+    }
+
+    /// How far it is from the last event's site to another, in the [form](varint::zigzag) in
+    /// which it is written.
+    #[inline(always)]
+    pub(super) fn way_to(&self, site: u32) -> u64 {
+        varint::zigzag(u64::from(site).wrapping_sub(u64::from(self.site)))
+    }
+
+    /// An event follows where one was [expected](Self::next).
+    #[inline(always)]
+    pub(super) fn follow(&mut self, site: u32) {
+        self.site = site;
     }
 
     /// An event at that site follows.

@@ -2,8 +2,8 @@
 
 use super::codec::{ELSEWHERE, FLAG_A, FLAG_B, LONG_RUN, OTHER_SIZE, RUN, SIZES, SWITCH, detail};
 use super::expectation::{Memory, Shape};
-use super::varint;
-use crate::event::{Mode, Op};
+use super::varint::{self, Output, zigzag};
+use crate::event::{Kind, Mode, Op};
 use crate::id::{Loc, SiteId, ThreadId};
 
 /// The events of one thread, encoded: a part of a trace that is made without
@@ -12,10 +12,10 @@ use crate::id::{Loc, SiteId, ThreadId};
 pub struct Strand {
     thread: ThreadId,
     memory: Memory,
-    bytes: Vec<u8>,
-    /// Events, including those of the run.
+    bytes: Output,
+    /// Events among the bytes.
     count: u32,
-    /// How many of them are as expected, and not among the bytes yet.
+    /// Events after those, each as expected.
     run: u32,
 }
 
@@ -25,7 +25,7 @@ impl Strand {
         Self {
             thread,
             memory: Memory::default(),
-            bytes: Vec::new(),
+            bytes: Output::default(),
             count: 0,
             run: 0,
         }
@@ -33,7 +33,7 @@ impl Strand {
 
     /// How many events wait to be appended.
     pub fn count(&self) -> usize {
-        self.count as usize
+        (self.count + self.run) as usize
     }
 
     /// How many bytes they take, about.
@@ -56,70 +56,67 @@ impl Strand {
         let shape = Shape::new(size, write);
         let follows = self.memory.next() == site.0;
         let seen = self.memory.at(site.0);
-        if !follows || seen.shape != shape || shape == Shape::NONE {
-            let op = match write {
-                true => Op::Write { loc, size },
-                false => Op::Read { loc, size },
-            };
-            seen.shape = shape;
-            return self.in_full(site, &op);
-        }
+        let as_usual = follows && seen.shape == shape && shape != Shape::NONE;
         let stride = loc.0.wrapping_sub(seen.loc);
-        let expected = seen.stride == stride;
+        if as_usual && seen.stride == stride {
+            seen.move_by(stride);
+            self.memory.follow(site.0);
+            self.run += 1;
+            return;
+        }
+        seen.shape = shape;
         seen.move_by(stride);
-        self.memory.go_to(site.0);
-        match expected {
+        self.begin();
+        match as_usual {
             true => {
-                self.run += 1;
-                self.count += 1;
+                self.bytes.put_tagged(ELSEWHERE, zigzag(stride));
+                self.memory.follow(site.0);
             }
             false => {
-                self.begin(ELSEWHERE);
-                varint::put_signed(&mut self.bytes, stride);
+                let kind = match write {
+                    true => Kind::Write,
+                    false => Kind::Read,
+                };
+                let class = class(size);
+                let tag = kind as u8 | detail(class.unwrap_or(OTHER_SIZE));
+                self.bytes.put_tagged(tag, self.memory.way_to(site.0));
+                self.bytes.put(zigzag(stride));
+                if class.is_none() {
+                    self.bytes.put(u64::from(size));
+                }
+                self.memory.go_to(site.0);
             }
         }
     }
 
-    /// Begins an event that is not just as expected; where its tag is.
-    fn begin(&mut self, tag: u8) -> usize {
+    /// Begins an event that is not just as expected.
+    #[inline(always)]
+    fn begin(&mut self) {
         self.end_run();
         self.count += 1;
-        self.tag(tag)
     }
 
+    #[inline(always)]
     fn end_run(&mut self) {
+        self.count += self.run;
         match std::mem::take(&mut self.run) {
             0 => {}
-            run if run <= u32::from(LONG_RUN) => {
-                self.tag(RUN | detail(run as u8 - 1));
-            }
-            run => {
-                self.tag(RUN | detail(LONG_RUN));
-                varint::put(&mut self.bytes, u64::from(run));
-            }
+            run if run <= u32::from(LONG_RUN) => self.bytes.push(RUN | detail(run as u8 - 1)),
+            run => self
+                .bytes
+                .put_tagged(RUN | detail(LONG_RUN), u64::from(run)),
         }
-    }
-
-    /// The first tag of a piece also says whose it is.
-    fn tag(&mut self, tag: u8) -> usize {
-        let at = self.bytes.len();
-        match at {
-            0 => {
-                self.bytes.push(tag | SWITCH);
-                varint::put(&mut self.bytes, u64::from(self.thread.0));
-            }
-            _ => self.bytes.push(tag),
-        }
-        at
     }
 
     #[inline(never)]
     fn in_full(&mut self, site: SiteId, op: &Op) {
-        let at = self.begin(op.kind() as u8);
-        let before = u64::from(self.memory.site());
-        varint::put_delta(&mut self.bytes, before, u64::from(site.0));
+        self.begin();
+        let at = self.bytes.len();
+        let way = self.memory.way_to(site.0);
+        self.bytes.put_tagged(op.kind() as u8, way);
         self.memory.go_to(site.0);
-        self.bytes[at] |= self.operands(site, op);
+        let tag = self.operands(site, op);
+        self.bytes.add_to(at, tag);
     }
 
     /// Appends what an operation is about; what the tag says of it.
@@ -175,19 +172,16 @@ impl Strand {
         let seen = self.memory.at(site.0);
         let stride = loc.0.wrapping_sub(seen.loc);
         seen.move_by(stride);
-        varint::put_signed(&mut self.bytes, stride);
-        let class = match SIZES.iter().position(|&s| s == size) {
-            Some(class) => class as u8,
-            None => {
-                self.number(size);
-                OTHER_SIZE
-            }
-        };
-        detail(class)
+        self.bytes.put(zigzag(stride));
+        let class = class(size);
+        if class.is_none() {
+            self.number(size);
+        }
+        detail(class.unwrap_or(OTHER_SIZE))
     }
 
     fn number(&mut self, number: u32) -> u8 {
-        varint::put(&mut self.bytes, u64::from(number));
+        self.bytes.put(u64::from(number));
         0
     }
 
@@ -201,13 +195,31 @@ impl Strand {
         }
     }
 
-    /// Moves everything so far to the end of `out`; how many events that is.
+    /// Moves everything so far to the end of `out`; how many events that is. The first tag
+    /// also says whose they are.
     pub(super) fn unwind_into(&mut self, out: &mut Vec<u8>) -> u32 {
         self.end_run();
-        out.append(&mut self.bytes);
+        if let Some((first, rest)) = self.bytes.written().split_first() {
+            out.push(first | SWITCH);
+            varint::put(out, u64::from(self.thread.0));
+            out.extend_from_slice(rest);
+        }
+        self.bytes.clear();
         std::mem::take(&mut self.count)
     }
 }
+
+/// Which of the [sizes](SIZES) that fit the tag it is.
+#[inline(always)]
+fn class(size: u32) -> Option<u8> {
+    match size {
+        1 => Some(0),
+        4 => Some(1),
+        8 => Some(2),
+        _ => None,
+    }
+}
+const _: () = assert!(matches!(SIZES, [1, 4, 8]));
 
 fn flag(flag: u8, set: bool) -> u8 {
     if set { flag } else { 0 }

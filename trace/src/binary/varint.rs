@@ -10,30 +10,128 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends a number that is small in either direction.
+/// A number that is small in either direction, as one that is small.
 #[inline]
-pub(super) fn put_signed(out: &mut Vec<u8>, value: u64) {
+pub(super) fn zigzag(value: u64) -> u64 {
     let value = value as i64;
-    put(out, ((value << 1) ^ (value >> 63)) as u64);
+    ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// Undoes [`put_signed`], but for the bytes.
+/// Undoes [`zigzag`].
 #[inline]
 pub(super) fn signed(zigzag: u64) -> u64 {
     let value = (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64);
     value as u64
 }
 
-/// Appends the difference `to - from`, wrapping, small in either direction.
-#[inline]
-pub(super) fn put_delta(out: &mut Vec<u8>, from: u64, to: u64) {
-    put_signed(out, to.wrapping_sub(from));
-}
-
-/// Undoes [`put_delta`].
+/// Adds a difference in [that form](zigzag).
 #[inline]
 pub(super) fn add_delta(from: u64, zigzag: u64) -> u64 {
     from.wrapping_add(signed(zigzag))
+}
+
+/// Bytes to which numbers are appended all the time: a word at a time, most of which is
+/// written over by the next, instead of byte by byte.
+#[derive(Default)]
+pub(super) struct Output {
+    /// What is written, and room.
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl Output {
+    /// What one call may write.
+    const MOST: usize = 16;
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn written(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Sets bits of a byte.
+    pub(super) fn add_to(&mut self, at: usize, bits: u8) {
+        self.bytes[at] |= bits;
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, byte: u8) {
+        self.make_room();
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    /// Appends a number.
+    #[inline(always)]
+    pub(super) fn put(&mut self, value: u64) {
+        self.make_room();
+        self.number(value);
+    }
+
+    /// Appends a byte and a number.
+    #[inline(always)]
+    pub(super) fn put_tagged(&mut self, tag: u8, value: u64) {
+        self.make_room();
+        self.bytes[self.len] = tag;
+        self.len += 1;
+        self.number(value);
+    }
+
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.bytes.len() < self.len + Self::MOST {
+            self.grow();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let more = self.bytes.len().max(4096);
+        self.bytes.resize(self.bytes.len() + more, 0);
+    }
+
+    /// Appends a number, for which there is room.
+    #[inline(always)]
+    fn number(&mut self, value: u64) {
+        let (word, length) = match value >> 56 {
+            0 => groups(value),
+            _ => return self.long_number(value),
+        };
+        let at = &mut self.bytes[self.len..self.len + 8];
+        at.copy_from_slice(&word.to_le_bytes());
+        self.len += length;
+    }
+
+    #[cold]
+    fn long_number(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes[self.len] = value as u8 | 0x80;
+            self.len += 1;
+            value >>= 7;
+        }
+        self.bytes[self.len] = value as u8;
+        self.len += 1;
+    }
+}
+
+/// A number below 2^56 in groups of seven bits, a byte each, and how many there are: without
+/// branching on it.
+#[inline(always)]
+fn groups(value: u64) -> (u64, usize) {
+    let length = (70 - (value | 1).leading_zeros() as usize) / 7;
+    let mut x = value;
+    x = (x & 0x0000_0000_0fff_ffff) | ((x & 0x00ff_ffff_f000_0000) << 4);
+    x = (x & 0x0000_3fff_0000_3fff) | ((x & 0x0fff_c000_0fff_c000) << 2);
+    x = (x & 0x007f_007f_007f_007f) | ((x & 0x3f80_3f80_3f80_3f80) << 1);
+    let others = (1u64 << (8 * (length - 1))) - 1;
+    (x | 0x8080_8080_8080_8080 & others, length)
 }
 
 /// Zero bytes that a buffer must have behind its contents, so that a number can
@@ -171,9 +269,24 @@ mod tests {
         }
 
         #[test]
+        fn a_word_at_a_time_is_the_same(values: Vec<(u64, u32, Option<u8>)>) {
+            let (mut out, mut words) = (Vec::new(), Output::default());
+            for &(v, keep, tag) in &values {
+                let value = v >> (keep % 64);
+                out.extend(tag);
+                put(&mut out, value);
+                match tag {
+                    Some(tag) => words.put_tagged(tag, value),
+                    None => words.put(value),
+                }
+            }
+            prop_assert_eq!(words.written(), out);
+        }
+
+        #[test]
         fn differences_come_back(from: u64, to: u64) {
             let mut out = Vec::new();
-            put_delta(&mut out, from, to);
+            put(&mut out, zigzag(to.wrapping_sub(from)));
             out.extend([0; SLACK]);
             let zigzag = Bytes::new(&out).varint().unwrap();
             prop_assert_eq!(add_delta(from, zigzag), to);
