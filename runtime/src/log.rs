@@ -38,9 +38,10 @@ const _: () = assert!(size_of::<Entry>() == 16 && size_of::<Page>() == PAGE);
 struct Page([Entry; PAGE / size_of::<Entry>()]);
 
 const KIND_AT: u32 = 56;
-const SIZES: [u32; 5] = [1, 2, 4, 8, 16];
 /// Kinds below are accesses: reads of these sizes, and writes.
-const CALL: usize = 2 * SIZES.len();
+const CALL: usize = SIZES.len();
+const WRITE: usize = CALL / 2;
+const SIZES: [u32; 10] = [1, 2, 4, 8, 16, 1, 2, 4, 8, 16];
 
 /// What a thread did at a place.
 pub(crate) enum Note {
@@ -62,8 +63,8 @@ impl Entry {
         let note = match self.what >> KIND_AT {
             kind @ ..CALL => Note::Access {
                 loc: Loc(self.address as u64),
-                size: SIZES[kind % SIZES.len()],
-                write: kind >= SIZES.len(),
+                size: SIZES[kind],
+                write: kind >= WRITE,
             },
             CALL => Note::Call,
             _ => Note::Return,

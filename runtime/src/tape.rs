@@ -247,8 +247,9 @@ pub(crate) struct Recorder(Option<Box<Pending>>);
 /// What a thread has to add to the tape.
 struct Pending {
     strand: Strand,
-    /// Sites of places where it was lately.
-    known: [Option<(Spot, SiteId)>; Self::KNOWN],
+    /// Sites of places where it was lately, and of contexts.
+    places: Known<usize>,
+    contexts: Known<u32>,
     /// What [`MEANINGS`] was then.
     meanings: u32,
     /// The highest thread that the events are about, and how many synchronisation
@@ -257,6 +258,9 @@ struct Pending {
     syncs: usize,
     calls: Calls,
 }
+
+/// The sites of spots that were asked for lately; those of nowhere are unknown.
+type Known<N> = Box<[(N, SiteId); Pending::KNOWN]>;
 
 /// The calls that a thread is in, where calls are recorded.
 ///
@@ -280,7 +284,8 @@ impl Pending {
     fn new(thread: u32) -> Box<Self> {
         Box::new(Self {
             strand: Strand::new(ThreadId(thread)),
-            known: [None; Self::KNOWN],
+            places: crate::memory::boxed((usize::MAX, SiteId(0))),
+            contexts: crate::memory::boxed((u32::MAX, SiteId(0))),
             meanings: 0,
             thread,
             syncs: 0,
@@ -288,28 +293,46 @@ impl Pending {
         })
     }
 
-    /// The site of a spot. Where it is new, the variable that is accessed there gets its
-    /// name.
+    /// The site of a place in the program. Where it is new, the variable that is accessed
+    /// there gets its name.
     #[inline(always)]
-    fn site(&mut self, spot: Spot, address: Option<usize>) -> SiteId {
-        let number = match spot {
-            Spot::Place(place) => place,
-            Spot::Context(context) => context.0 as usize,
-        };
-        let slot = (number ^ number >> 9) % Self::KNOWN;
-        match self.known[slot] {
-            Some((known, site)) if known == spot => site,
-            _ => self.find_site(spot, slot, address),
+    fn site_of_place(&mut self, place: usize, address: Option<usize>) -> SiteId {
+        let slot = (place ^ place >> 9) % Self::KNOWN;
+        let (known, site) = self.places[slot];
+        if known == place {
+            return site;
+        }
+        let site = self.find_site(Spot::Place(place), address);
+        self.places[slot] = (place, site);
+        site
+    }
+
+    /// The same of a context.
+    fn site_of_context(&mut self, context: Context, address: Option<usize>) -> SiteId {
+        let slot = (context.0 ^ context.0 >> 9) as usize % Self::KNOWN;
+        let (known, site) = self.contexts[slot];
+        if known == context.0 {
+            return site;
+        }
+        let site = self.find_site(Spot::Context(context), address);
+        self.contexts[slot] = (context.0, site);
+        site
+    }
+
+    fn site(&mut self, spot: Spot) -> SiteId {
+        match spot {
+            Spot::Place(place) => self.site_of_place(place, None),
+            Spot::Context(context) => self.site_of_context(context, None),
         }
     }
 
     #[cold]
-    fn find_site(&mut self, spot: Spot, slot: usize, address: Option<usize>) -> SiteId {
+    fn find_site(&self, spot: Spot, address: Option<usize>) -> SiteId {
         let _errno = Errno::keep();
         let known = tape()
             .as_ref()
             .and_then(|tape| tape.sites.get(&spot).copied());
-        let site = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             let line = spot.line();
             let variable = address.and_then(Global::at);
             let mut guard = tape();
@@ -320,16 +343,15 @@ impl Pending {
                 tape.know_variable(&variable);
             }
             tape.add_site(spot, line)
-        });
-        self.known[slot] = Some((spot, site));
-        site
+        })
     }
 
     /// Forgets what was known of places, which may not be true any more.
     #[cold]
     fn forget_places(&mut self, meanings: u32) {
         self.meanings = meanings;
-        self.known.fill(None);
+        self.places.fill((usize::MAX, SiteId(0)));
+        self.contexts.fill((u32::MAX, SiteId(0)));
         self.calls.known.clear();
     }
 
@@ -350,7 +372,7 @@ impl Pending {
     fn end_call(&mut self, spot: Spot) {
         if self.calls.untold.pop().is_none() && self.calls.told > 0 {
             self.calls.told -= 1;
-            let site = self.site(spot, None);
+            let site = self.site(spot);
             self.strand.put(site, &Op::Return);
         }
     }
@@ -361,7 +383,7 @@ impl Pending {
             return known;
         }
         let _errno = Errno::keep();
-        let site = self.site(Spot::Place(place), None);
+        let site = self.site_of_place(place, None);
         // Others may be inlined at the place.
         let function = symbols::lines(place).pop().and_then(|line| line.function);
         let name = function.unwrap_or_else(|| format!("{place:#x}"));
@@ -414,7 +436,7 @@ impl Recorder {
                     if !pending.calls.untold.is_empty() {
                         pending.tell_calls();
                     }
-                    let site = pending.site(Spot::Place(place), Some(loc.0 as usize));
+                    let site = pending.site_of_place(place, Some(loc.0 as usize));
                     pending.strand.access(site, loc, size, write);
                 }
                 Note::Call => pending.calls.untold.push(place),
@@ -433,7 +455,7 @@ impl Recorder {
             pending.tell_calls();
         }
         let address = op.access().map(|memory| memory.loc.0 as usize);
-        let site = pending.site(Spot::Context(context), address);
+        let site = pending.site_of_context(context, address);
         pending.need(op);
         pending.strand.put(site, op);
     }
