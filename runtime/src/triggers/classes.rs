@@ -28,6 +28,8 @@ static CLASSES: Locked<Option<Classes>> = Locked::new(None);
 #[derive(Default)]
 struct Classes {
     by_name: FxHashMap<String, ClassId>,
+    /// Places in words: thousands of locks may come from one.
+    words: FxHashMap<usize, String>,
     new: Vec<(ClassId, String)>,
 }
 
@@ -84,11 +86,17 @@ fn name(lock: usize, was_made: bool, made: Context) -> String {
 /// A place of the program, which has its function's name beside it.
 fn in_words(place: usize) -> String {
     debug_assert!(is_of_program(place));
-    match symbols::function(place) {
+    if let Some(known) = with(|classes| classes.words.get(&place).cloned()) {
+        return known;
+    }
+    // Not with the lock held: it takes a look at the program's files.
+    let words = match symbols::function(place) {
         Some((Some(function), module, offset)) => format!("{function} ({module}+{offset:#x})"),
         Some((None, module, offset)) => format!("{module}+{offset:#x}"),
         None => "?".to_owned(),
-    }
+    };
+    with(|classes| classes.words.insert(place, words.clone()));
+    words
 }
 
 pub(super) fn new_names() -> Vec<(ClassId, String)> {
