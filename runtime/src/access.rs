@@ -67,9 +67,13 @@ fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(
         return true;
     }
     let group = shadow::readable(address);
-    let nothing = shadow::word(&group[address / 4 % 2]) == Word::EMPTY;
-    if nothing && shadow::existing(address).is_none() {
+    let word = shadow::word(&group[address / 4 % 2]);
+    if word == Word::EMPTY && shadow::existing(address).is_none() {
         return false;
+    }
+    if !WRITE && let Some(number) = word.as_cell() {
+        let bytes = ((1 << SIZE) - 1) << (address % 8);
+        return bytes <= 0xff && rereads::<R>(visit, group, number, bytes as u8, place);
     }
     if SIZE > 4 && !shadow::is_in_one_piece(address, SIZE) {
         return false;
@@ -117,6 +121,37 @@ fn at_once<R: Rule, const SIZE: usize, const WRITE: bool>(
                 && word_at_once::<R, WRITE>(thread, &shadow::next(middle)[0], stamp)
         }
     }
+}
+
+/// Settles a read of bytes that the thread has read before, as others have: what all know
+/// and nobody changes is read in every epoch.
+#[inline(never)]
+fn rereads<R: Rule>(visit: &Visit, group: &Group, number: u32, bytes: u8, place: usize) -> bool {
+    let thread = visit.thread();
+    if !cell::is_shared(number) {
+        return false;
+    }
+    if R::FIRST_COUNTS {
+        let Some(locks) = thread.held.known_set() else {
+            return false;
+        };
+        let repeats = |read| thread.repeats(read, locks);
+        if cell::has_read(number, bytes, group, thread.chain(), repeats) {
+            return true;
+        }
+    }
+    let Some(stamp) = thread.stamp_at_once::<R>(visit.hot(), place) else {
+        return false;
+    };
+    reread::<R>(thread, group, number, bytes, stamp)
+}
+
+/// Takes a read of several into account, if the thread is among the readers.
+#[inline(always)]
+fn reread<R: Rule>(thread: &Thread, group: &Group, number: u32, bytes: u8, stamp: Stamp) -> bool {
+    let ordered = |write| R::read_after_write(thread, write, stamp);
+    let mine = |read| thread.made(read) && !(R::FIRST_COUNTS && thread.is_now(read));
+    cell::reread(number, group, (thread.chain(), stamp, bytes), mine, ordered)
 }
 
 #[inline(always)]
@@ -273,11 +308,7 @@ fn part<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, number: usiz
     let stamp = thread.stamp(visit.hot(), access.place);
     let settled = match cell {
         None => words::<R, WRITE>(thread, group, bytes, stamp),
-        Some(number) if !WRITE => {
-            let ordered = |write| R::read_after_write(thread, write, stamp);
-            let mine = |read| thread.made(read) && !(R::FIRST_COUNTS && thread.is_now(read));
-            cell::reread(number, group, (thread.chain(), stamp, bytes), mine, ordered)
-        }
+        Some(number) if !WRITE => reread::<R>(thread, group, number, bytes, stamp),
         Some(_) => false,
     };
     if !settled {

@@ -949,26 +949,33 @@ pub(crate) fn reread(
     let refers = shadow::load(group)[0].as_cell() == Some(number);
     let settled = refers && cell.is_shared() && cell.header().done & bytes == 0 && {
         let slot = cell.slot(chain);
-        let word = Word(slot.load(Ordering::Relaxed));
-        let mut halves = [word.write(), word.read()];
-        let mut fine = true;
-        for (i, half) in halves.iter_mut().enumerate() {
-            let part = bytes >> (4 * i) & 15;
-            if part != 0 {
-                fine &= !half.is_none() && half.bytes() & !part == 0 && mine(half.stamp());
-                *half = Half::new(stamp, part);
+        let before = Word(slot.load(Ordering::Relaxed));
+        let (first, second) = (before.write(), before.read());
+        let becomes = |half: Half, part: u8| match part {
+            0 => Some(half),
+            _ => {
+                let again = !half.is_none() && half.bytes() & !part == 0 && mine(half.stamp());
+                again.then(|| Half::new(stamp, part))
             }
+        };
+        let after = match first == second && bytes == 0xff {
+            true => becomes(first, 15).map(|half| Word::new(half, half)),
+            false => becomes(first, bytes & 15)
+                .zip(becomes(second, bytes >> 4))
+                .map(|(first, second)| Word::new(first, second)),
+        };
+        let fine = |entry: &Entry| {
+            entry.bytes() & bytes == 0
+                || !entry.kind().is_write()
+                || (entry.candidates().is_none() && ordered(entry.stamp()))
+        };
+        match after {
+            Some(after) if cell.entries().iter().all(fine) => {
+                slot.store(after.0, Ordering::Relaxed);
+                true
+            }
+            _ => false,
         }
-        fine = fine
-            && cell.entries().iter().all(|entry| {
-                entry.bytes() & bytes == 0
-                    || !entry.kind().is_write()
-                    || (entry.candidates().is_none() && ordered(entry.stamp()))
-            });
-        if fine {
-            slot.store(Word::new(halves[0], halves[1]).0, Ordering::Relaxed);
-        }
-        fine
     };
     cell.unlock();
     settled

@@ -58,6 +58,9 @@ pub(crate) fn with(thread: &mut Thread, before: Half, stamp: Stamp, now: u8) -> 
     if before.stamp() == stamp {
         return Some(Half::new(stamp, before.bytes() | now));
     }
+    if before.bytes() & !now == 0 && !stamp::is_merge(before.stamp()) {
+        return Some(Half::new(stamp, now));
+    }
     let key = Key {
         before: before.0,
         stamp,
@@ -115,7 +118,7 @@ fn of_parts(thread: &mut Thread, parts: [Half; PARTS]) -> Option<Stamp> {
 /// if it takes a cell.
 #[inline(always)]
 pub(crate) fn without(thread: &mut Thread, before: Half, now: u8) -> Option<Half> {
-    if stamp::merged(before.stamp()).is_none() {
+    if !stamp::is_merge(before.stamp()) {
         return Some(before.without(now));
     }
     if !thread.knows(before.stamp()) {

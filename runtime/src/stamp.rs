@@ -127,6 +127,12 @@ const MERGE: Context = Context(u32::MAX);
 /// Stamps that a merge takes.
 pub(crate) const MERGE_STAMPS: u32 = 3;
 
+/// Whether it stands for several accesses.
+#[inline(always)]
+pub(crate) fn is_merge(stamp: Stamp) -> bool {
+    MERGES[stamp.lease()].load(Ordering::Relaxed) && stamp.record().context == MERGE
+}
+
 /// The parts of a stamp that is a [merge](crate::merge).
 #[inline(always)]
 pub(crate) fn merged(stamp: Stamp) -> Option<[Half; PARTS]> {
