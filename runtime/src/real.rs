@@ -156,7 +156,9 @@ pub(crate) fn step_aside_for(names: &[&str]) {
 
 /// The name of the function at a place of ours.
 pub(crate) fn name_at(place: usize) -> Option<&'static str> {
-    let function = functions().find(|f| f.place == place)?;
+    let Some(function) = functions().find(|f| f.place == place) else {
+        return crate::abi::memory::name_at(place);
+    };
     // SAFETY: names are C strings that stay.
     unsafe { CStr::from_ptr(function.name) }.to_str().ok()
 }

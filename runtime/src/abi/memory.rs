@@ -43,6 +43,21 @@ with_caller! {
     fn __tsan_memset => set;
 }
 
+/// The name of the C library's function that one of these stands for, by its place in
+/// stacks.
+pub(crate) fn name_at(place: usize) -> Option<&'static str> {
+    // Longer than any of them is.
+    const LENGTH: usize = 40;
+    let functions: [(extern "C" fn(), &str); 3] = [
+        (__tsan_memcpy, "memcpy"),
+        (__tsan_memmove, "memmove"),
+        (__tsan_memset, "memset"),
+    ];
+    let before = functions.iter().filter(|(f, _)| *f as usize <= place);
+    let (function, name) = before.max_by_key(|(f, _)| *f as usize)?;
+    (place - *function as usize <= LENGTH).then_some(*name)
+}
+
 /// What takes their place where nobody wants to know of accesses.
 pub(crate) fn plain() -> [Patch; 6] {
     let returns = |function: extern "C" fn()| Patch::returns(function as usize);
