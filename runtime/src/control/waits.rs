@@ -206,6 +206,19 @@ impl Turn {
         result
     }
 
+    /// Is about to wait for a condition: others may come first. From then on until it waits
+    /// nobody does.
+    pub(crate) fn is_about_to_wait(&self, condition: usize, mutex: usize) {
+        cancellation_point();
+        self.act(|roster| {
+            let (cond, lock) = (roster.object(condition), roster.object(mutex));
+            Some(Op::Wait {
+                cond,
+                lock: Some(lock),
+            })
+        });
+    }
+
     /// Waits for a condition with a mutex that is given up meanwhile.
     pub(crate) fn wait_for_condition(
         &self,
@@ -215,14 +228,6 @@ impl Turn {
         mut attempt: impl FnMut() -> c_int,
         really: impl FnOnce() -> c_int,
     ) -> c_int {
-        cancellation_point();
-        self.act(|roster| {
-            let (cond, lock) = (roster.object(condition), roster.object(mutex));
-            Some(Op::Wait {
-                cond,
-                lock: Some(lock),
-            })
-        });
         let result = unlock();
         if result != 0 {
             return result;

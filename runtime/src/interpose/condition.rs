@@ -23,6 +23,14 @@ pub(super) unsafe fn wait(
     };
     call.reads(condition, 1);
     let place = call.place;
+    let turn = call.turn();
+    // Others may still come first, with a notice that this thread then misses: that it waits
+    // is noted when it does.
+    if let Some(turn) = &turn
+        && !call.is_shared(condition as usize)
+    {
+        turn.is_about_to_wait(condition as usize, mutex as usize);
+    }
     let mut back = Back {
         condition: condition as usize,
         mutex: mutex as usize,
@@ -33,7 +41,7 @@ pub(super) unsafe fn wait(
     unsafe {
         let mut buffer = std::mem::zeroed::<Cleanup>();
         _pthread_cleanup_push(&raw mut buffer, have_back, (&raw mut back).cast());
-        let result = match call.turn() {
+        let result = match turn {
             None => real(),
             Some(turn) if call.is_shared(condition as usize) => {
                 turn.wait_for_others(mutex as usize, real)
@@ -114,6 +122,15 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
+/// Notes a notice when it is given: until it is the thread's turn, others may begin to wait.
+/// From then on nobody goes on before it is noted.
+fn notify(call: &Call, condition: usize, everybody: bool) {
+    if let Some(turn) = call.turn() {
+        turn.notify(condition, everybody);
+    }
+    sync::notify(&Visit::begin(), condition, everybody, call.place);
+}
+
 interpose! {
     fn pthread_cond_init(condition: *mut Condition, attributes: *const libc::pthread_condattr_t) -> c_int {
         if let Some(call) = Call::begin() {
@@ -155,10 +172,7 @@ interpose! {
     fn pthread_cond_signal(condition: *mut Condition) -> c_int {
         if let Some(call) = Call::begin() {
             call.reads(condition, 1);
-            sync::notify(&Visit::begin(), condition as usize, false, call.place);
-            if let Some(turn) = call.turn() {
-                turn.notify(condition as usize, false);
-            }
+            notify(&call, condition as usize, false);
         }
         libc::pthread_cond_signal(condition)
     }
@@ -166,10 +180,7 @@ interpose! {
     fn pthread_cond_broadcast(condition: *mut Condition) -> c_int {
         if let Some(call) = Call::begin() {
             call.reads(condition, 1);
-            sync::notify(&Visit::begin(), condition as usize, true, call.place);
-            if let Some(turn) = call.turn() {
-                turn.notify(condition as usize, true);
-            }
+            notify(&call, condition as usize, true);
         }
         libc::pthread_cond_broadcast(condition)
     }
