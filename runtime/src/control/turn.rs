@@ -33,6 +33,8 @@ pub(crate) struct Turn {
     pub(super) number: u32,
     baton: &'static Baton,
     pub(super) place: usize,
+    /// What stacks show innermost: the place, or a function that is called there.
+    shown: usize,
     pub(super) site: SiteId,
     /// The lock that it is about to ask for.
     asks: Cell<Option<usize>>,
@@ -67,9 +69,18 @@ impl Turn {
             number,
             baton,
             place,
+            shown: place,
             site: sites::site(place),
             asks: Cell::new(None),
         })
+    }
+
+    /// The same turn, of a function that the program has called there.
+    pub(crate) fn of_function(self, function: usize) -> Self {
+        Self {
+            shown: function,
+            ..self
+        }
     }
 
     /// The same turn, at a place that is known by another number.
@@ -147,7 +158,7 @@ impl Turn {
         park(true);
         self.stand();
         let context = match sites::is_watched(self.site) {
-            true => thread::current().map_or(Context::UNKNOWN, |t| t.context(self.place)),
+            true => thread::current().map_or(Context::UNKNOWN, |t| t.context(self.shown)),
             false => Context::UNKNOWN,
         };
         let next = self.note(|roster| {

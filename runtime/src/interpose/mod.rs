@@ -243,6 +243,7 @@ impl Call {
         if control::is_watching()
             && let Some(turn) = self.turn()
         {
+            let turn = turn.of_function(self.place);
             turn.access(address, size, kind.is_write());
         }
     }
