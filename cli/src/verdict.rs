@@ -68,8 +68,8 @@ pub(crate) fn absent(gone: Option<usize>) -> String {
     }
 }
 
-/// The line that sums them up.
-pub(crate) fn closing(report: &Report, failing: usize, code: u8) -> String {
+/// The line that sums them up; two of them if something comes `before`.
+pub(crate) fn closing(before: &str, report: &Report, failing: usize, code: u8) -> String {
     let count = |status: Status| {
         let findings = report.findings.iter();
         findings.filter(|f| f.status == status).count()
@@ -98,5 +98,6 @@ pub(crate) fn closing(report: &Report, failing: usize, code: u8) -> String {
         0 => "nothing at the --fail-on level".to_owned(),
         n => format!("{n} at the --fail-on level"),
     };
-    format!("{numbers}; exit code {code}: {meaning}\n")
+    let joint = if before.is_empty() { ' ' } else { '\n' };
+    format!("{before}{numbers};{joint}exit code {code}: {meaning}\n")
 }

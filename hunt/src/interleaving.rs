@@ -117,6 +117,7 @@ pub fn of(trace: &Trace, finding: &Finding, names: &dyn Names) -> Option<Interle
     steps.extend(unreached);
     if is_stuck {
         steps.extend(waits(finding));
+        rename(&mut steps, &teller.names_of_held(finding));
     }
     let skipped = steps.len().saturating_sub(MOST);
     steps.drain(..skipped);
@@ -141,13 +142,7 @@ pub fn add(finding: &mut Finding, mut interleaving: Interleaving) {
         }
     });
     let names: BTreeMap<String, String> = numbered.collect();
-    for step in &mut interleaving.steps {
-        for name in step.locks.iter_mut().chain([&mut step.object]) {
-            if let Some(better) = names.get(name) {
-                name.clone_from(better);
-            }
-        }
-    }
+    rename(&mut interleaving.steps, &names);
     let marked = || {
         interleaving
             .steps
@@ -163,11 +158,43 @@ pub fn add(finding: &mut Finding, mut interleaving: Interleaving) {
         }
     }
     let order: Vec<usize> = marked().filter_map(|step| step.access).collect();
+    if finding.kind == Kind::Race {
+        // Other threads may have been there when it was suspected.
+        for step in marked() {
+            let number = step.access.and_then(|number| number.checked_sub(1));
+            if let Some(access) = number.and_then(|at| finding.accesses.get_mut(at)) {
+                access.thread.clone_from(&step.thread);
+            }
+        }
+    }
     if finding.kind == Kind::Race && order == [2, 1] {
         finding.accesses.reverse();
         turn(&mut interleaving);
     }
+    // What is done in a library is looked for where the program calls it.
+    for step in &mut interleaving.steps {
+        let number = step.access.and_then(|number| number.checked_sub(1));
+        if let Some(access) = number.and_then(|at| finding.accesses.get(at)) {
+            let spot = access.spot();
+            if spot.line != access.line {
+                step.file = spot.file.map(str::to_owned);
+                step.line = spot.line;
+                step.function = spot.function.map(str::to_owned);
+            }
+        }
+    }
     finding.interleaving = Some(interleaving);
+}
+
+/// Calls locks by their better names.
+fn rename(steps: &mut [Step], names: &BTreeMap<String, String>) {
+    for step in steps {
+        for name in step.locks.iter_mut().chain([&mut step.object]) {
+            if let Some(better) = names.get(name) {
+                name.clone_from(better);
+            }
+        }
+    }
 }
 
 /// Whether the accesses of a race have been put in another order since the steps were
@@ -201,9 +228,17 @@ fn turn(interleaving: &mut Interleaving) {
 
 /// What threads wait for in the end, and for ever.
 fn waits(finding: &Finding) -> impl Iterator<Item = Step> + '_ {
-    let waits = |(number, access)| Step {
-        op: "waits for ever".to_owned(),
-        ..standing(number, access)
+    let waits = |(number, access): (usize, &Access)| {
+        let what = access.awaits.as_deref();
+        let (op, what) = match what.and_then(|what| what.split_once(", which thread ")) {
+            Some((lock, _)) => ("waits for", Some(lock)),
+            None => ("waits for ever", None),
+        };
+        Step {
+            op: op.to_owned(),
+            object: what.unwrap_or_default().to_owned(),
+            ..standing(number, access)
+        }
     };
     (1..).zip(&finding.accesses).map(waits)
 }
@@ -399,6 +434,24 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
+    /// What the finding calls the locks that its threads hold in the end, by what the trace
+    /// calls them.
+    fn names_of_held(&self, finding: &Finding) -> BTreeMap<String, String> {
+        let mut names = BTreeMap::new();
+        for (thread, held) in &self.held {
+            let thread = self.tables.thread_name(*thread);
+            let mut accesses = finding.accesses.iter();
+            let access = accesses.find(|access| access.thread == thread);
+            // Both are in the order in which they were taken.
+            if let Some(access) = access.filter(|access| access.locks.len() == held.len()) {
+                let pairs = held.iter().zip(&access.locks);
+                names
+                    .extend(pairs.map(|(lock, name)| (self.tables.sync_name(*lock), name.clone())));
+            }
+        }
+        names
+    }
+
     fn follow(&mut self, event: &Event) {
         let held = self.held.entry(event.thread).or_default();
         match event.op {

@@ -56,7 +56,8 @@ impl Edition<'_> {
 
     /// Where an access is, in short: `bank.c:12`.
     pub fn position(&self, access: &Access) -> String {
-        match (&access.file, access.line) {
+        let spot = access.spot();
+        match (spot.file, spot.line) {
             (Some(file), Some(line)) => format!("{}:{line}", self.name(file)),
             _ => access.site.clone(),
         }

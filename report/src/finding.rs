@@ -445,20 +445,59 @@ pub struct Access {
     pub site: String,
     /// Locks held that protected it.
     pub locks: Vec<String>,
+    /// Those of them that others may hold as well: for reading.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_locks: Vec<String>,
+    /// What a thread waits for that waits: a lock by its name, or in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<String>,
     /// Whether it was an atomic operation.
     pub atomic: bool,
     /// How the thread got there, innermost first.
     pub stack: Vec<Frame>,
-    /// The source around it.
+    /// The source around it, or around what calls the library that does it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Excerpt>,
 }
 
 impl Access {
-    /// The line of source, if known.
-    pub fn text(&self) -> Option<&str> {
-        self.source.as_ref()?.line(self.line?)
+    /// Where to look: the access itself, or where the program's own code calls the library
+    /// in whose header it is.
+    pub fn spot(&self) -> Spot<'_> {
+        let is_librarys = self.file.as_deref().is_some_and(is_librarys);
+        match self.stack.iter().find(|frame| frame.is_users()) {
+            Some(frame) if is_librarys => Spot {
+                file: frame.file.as_deref(),
+                line: frame.line,
+                column: frame.column,
+                function: Some(&frame.function),
+            },
+            _ => Spot {
+                file: self.file.as_deref(),
+                line: self.line,
+                column: self.column,
+                function: self.function.as_deref(),
+            },
+        }
     }
+
+    /// The line of source where to look, if known.
+    pub fn text(&self) -> Option<&str> {
+        self.source.as_ref()?.line(self.spot().line?)
+    }
+}
+
+/// A place in the sources where to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot<'a> {
+    /// The file.
+    pub file: Option<&'a str>,
+    /// The line, from 1.
+    pub line: Option<u32>,
+    /// The column, from 1.
+    pub column: Option<u32>,
+    /// The function.
+    pub function: Option<&'a str>,
 }
 
 /// One frame of a stack.
@@ -604,13 +643,15 @@ mod tests {
             (size, atomic) in any::<(u32, bool)>(),
             (file, function) in any::<(Option<String>, Option<String>)>(),
             (line, column) in any::<(Option<u32>, Option<u32>)>(),
-            locks in vec(any::<String>(), 0..3),
+            (locks, shared_locks) in (vec(any::<String>(), 0..3), vec(any::<String>(), 0..3)),
+            awaits in option::of(any::<String>()),
             stack in vec(frame(), 0..3),
             source in option::of((any::<u32>(), vec(any::<String>(), 0..3))),
         ) -> Access {
             let source = source.map(|(first, lines)| Excerpt { first, lines });
             Access {
-                op, size, thread, file, line, column, function, site, locks, atomic, stack, source,
+                op, size, thread, file, line, column, function, site, locks, shared_locks,
+                awaits, atomic, stack, source,
             }
         }
     }

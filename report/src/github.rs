@@ -36,8 +36,9 @@ pub fn render(edition: &Edition<'_>) -> String {
 /// The first place that is known.
 fn place(edition: &Edition<'_>, finding: &Finding) -> Vec<(&'static str, String)> {
     let known = finding.accesses.iter().find_map(|access| {
-        let (file, line) = (access.file.as_ref()?, access.line?);
-        let column = access.column.map(|column| ("col", column.to_string()));
+        let spot = access.spot();
+        let (file, line) = (spot.file?, spot.line?);
+        let column = spot.column.map(|column| ("col", column.to_string()));
         let place = [("file", edition.name(file)), ("line", line.to_string())];
         Some(place.into_iter().chain(column).collect())
     });

@@ -253,8 +253,9 @@ fn related(edition: &Edition<'_>, id: usize, access: &Access) -> Option<Value> {
 }
 
 fn physical(edition: &Edition<'_>, access: &Access) -> Option<Value> {
-    let (file, line) = (access.file.as_deref()?, access.line?);
-    Some(position(edition, file, line, access.column, access.text()))
+    let spot = access.spot();
+    let (file, line) = (spot.file?, spot.line?);
+    Some(position(edition, file, line, spot.column, access.text()))
 }
 
 fn of_step(edition: &Edition<'_>, step: &Step) -> Option<Value> {

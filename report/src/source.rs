@@ -64,7 +64,8 @@ impl Sources {
     /// Puts the source into a finding where it has none, and says what it is known by.
     pub fn embed(&mut self, finding: &mut Finding) {
         for access in &mut finding.accesses {
-            if let (None, Some(file), Some(line)) = (&access.source, &access.file, access.line) {
+            let spot = access.spot();
+            if let (None, Some(file), Some(line)) = (&access.source, spot.file, spot.line) {
                 access.source = self.around(file, line, AROUND);
             }
         }

@@ -2,9 +2,10 @@
 //! threads came to it and in which order, what came of it, and how to see it again. At
 //! most a screen, 80 columns wide.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::finding::{Access, Finding, Frame, Kind, Novelty, Report, Status};
+use crate::finding::{Access, Finding, Frame, Kind, Novelty, Report, Spot, Status};
 use crate::text::{self, FAINT, HARM, HEADING};
 use crate::timeline;
 
@@ -22,8 +23,15 @@ pub fn all(report: &Report) -> String {
     let is_open = |f: &&Finding| f.status == Status::Unreproduced && !known(f);
     let findings = || report.findings.iter();
     let mut predicted: Vec<&Finding> = Vec::new();
+    let mut otherwise: Vec<&Finding> = Vec::new();
     let mut told = 0;
+    let mut seen: BTreeSet<Place<'_>> = BTreeSet::new();
     for one in findings().filter(|f| !is_open(f) && !known(f)) {
+        // What a container does in there is one bug, in however many of its lines.
+        if is_in_a_library(one) && !seen.insert(lines(one)) {
+            otherwise.push(one);
+            continue;
+        }
         let is_predicted = one.status == Status::Predicted;
         told += usize::from(is_predicted);
         if is_predicted && told > MOST_PREDICTED {
@@ -36,6 +44,7 @@ pub fn all(report: &Report) -> String {
     let known: Vec<&Finding> = findings().filter(known).collect();
     let open: Vec<&Finding> = findings().filter(is_open).collect();
     for (heading, listed) in [
+        ("The same, elsewhere in the library:", otherwise),
         ("Predicted as well:", predicted),
         ("Suspected, tried, and did not happen:", open),
         ("Known in the baseline:", known),
@@ -51,6 +60,24 @@ pub fn all(report: &Report) -> String {
         }
     }
     out
+}
+
+/// What a finding is about, by lines of the program's own.
+type Place<'a> = (String, bool, Vec<(Option<&'a str>, Option<u32>)>);
+
+/// The lines of the program's own that have a part in a finding, and whether it hurts.
+fn lines(finding: &Finding) -> Place<'_> {
+    let spots = finding.accesses.iter().map(Access::spot);
+    let mut lines: Vec<_> = spots.map(|spot| (spot.file, spot.line)).collect();
+    lines.sort_unstable();
+    let kind = String::from(finding.kind.clone());
+    (kind, finding.harm.is_some(), lines)
+}
+
+/// Whether a race is in a header of a library that the program uses.
+fn is_in_a_library(finding: &Finding) -> bool {
+    let elsewhere = |access: &Access| access.spot().line != access.line;
+    finding.kind == Kind::Race && finding.accesses.iter().any(elsewhere)
 }
 
 /// The finding, told.
@@ -109,7 +136,13 @@ pub fn line(finding: &Finding) -> String {
     let places: Vec<&str> = finding.accesses.iter().map(|a| a.site.as_str()).collect();
     let what = text::title(finding);
     let (places, by) = (places.join(", "), finding.found_by.join(", "));
-    format!("    {what} at {} ({by})\n", text::printable(&places))
+    let line = format!("{what} at {} ({by})", text::printable(&places));
+    let indented = |(i, line)| match i {
+        0 => format!("    {line}\n"),
+        _ => format!("       {line}\n"),
+    };
+    let lines = text::wrapped(&text::without_directories(&line), WIDTH - 3);
+    lines.into_iter().enumerate().map(indented).collect()
 }
 
 /// Characters in a line, without the margin.
@@ -120,15 +153,28 @@ const CALLERS: usize = 3;
 /// An access. Where there are many of them, the line itself must do.
 fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) {
     let deed = format!("({number}) {}", text::deed(access));
-    let _ = writeln!(out, "    {}", text::fitting(&deed, WIDTH));
-    let place = match &access.function {
+    let deed = match deed.chars().count() <= WIDTH {
+        true => deed,
+        false => text::without_directories(&deed),
+    };
+    for (i, line) in text::wrapped(&deed, WIDTH - 4).iter().enumerate() {
+        let indent = if i == 0 { "" } else { "    " };
+        let _ = writeln!(out, "    {indent}{line}");
+    }
+    let spot = access.spot();
+    let itself = match &access.function {
         Some(function) => format!("{} in {function}", access.site),
         None => access.site.clone(),
+    };
+    let is_elsewhere = (spot.file, spot.line) != (access.file.as_deref(), access.line);
+    let place = match (is_elsewhere, spot.file, spot.function) {
+        (true, Some(file), Some(function)) => format!("{} in {function}", place(file, &spot)),
+        _ => itself.clone(),
     };
     let place = text::printable(&format!("at {place}"));
     let _ = writeln!(out, "    {}", text::fitting(&place, WIDTH));
     let more = u32::from(!is_one_of_many);
-    if let (Some(source), Some(line)) = (&access.source, access.line) {
+    if let (Some(source), Some(line)) = (&access.source, spot.line) {
         for number in line.saturating_sub(more)..=line.saturating_add(more) {
             let Some(text) = source.line(number) else {
                 continue;
@@ -141,6 +187,14 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
             let text: String = text.chars().take(66).collect();
             let _ = writeln!(out, "    {style}{mark}{number:>5} │ {text}{style:#}");
         }
+    }
+    if is_elsewhere {
+        let library = text::printable(&format!("  which leads to {itself}"));
+        let _ = writeln!(
+            out,
+            "    {FAINT}{}{FAINT:#}",
+            text::fitting(&library, WIDTH)
+        );
     }
     let callers = text::callers(access);
     let shown = if is_one_of_many { 1 } else { CALLERS };
@@ -159,6 +213,13 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
     {
         let _ = writeln!(out, "      {FAINT}and {more} more{FAINT:#}");
     }
+}
+
+/// A line and column of a file.
+fn place(file: &str, spot: &Spot<'_>) -> String {
+    let numbers = [spot.line, spot.column].into_iter().flatten();
+    let numbers: String = numbers.map(|number| format!(":{number}")).collect();
+    format!("{file}{numbers}")
 }
 
 #[cfg(test)]

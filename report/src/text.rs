@@ -48,12 +48,28 @@ pub fn finding(finding: &Finding) -> String {
 /// Its number, what it is, and how certain.
 pub(crate) fn heading(finding: &Finding) -> String {
     let status = status_style(finding.status);
-    format!(
-        "{HEADING}{}{HEADING:#}  {status}{}{status:#}\n",
-        title(finding),
+    let room = WIDTH - LONGEST_STATUS;
+    let title = match title(finding) {
+        title if title.chars().count() <= room => title,
+        title => without_directories(&title),
+    };
+    let mut lines = wrapped(&title, room).into_iter();
+    let mut out = format!("{HEADING}{}", lines.next().unwrap_or_default());
+    for line in lines {
+        let _ = write!(out, "\n   {line}");
+    }
+    let _ = writeln!(
+        out,
+        "{HEADING:#}  {status}{}{status:#}",
         finding.status.name()
-    )
+    );
+    out
 }
+
+/// Characters in a line.
+const WIDTH: usize = 80;
+/// Of which the status takes so many, with the space before it and the indentation.
+const LONGEST_STATUS: usize = 17;
 
 /// Its number and what it is.
 pub fn title(finding: &Finding) -> String {
@@ -82,11 +98,14 @@ pub fn what(finding: &Finding) -> String {
         0 | 1 => String::new(),
         n => format!(" and {} more", n - 1),
     };
-    format!(
-        "{} {}{more}{detail}",
-        printable(kind),
-        printable(&finding.location.name)
-    )
+    let name = match (finding.location.what.as_str(), finding.accesses.first()) {
+        // Addresses tell nobody anything.
+        ("address", Some(access)) if finding.location.name.starts_with("0x") => {
+            format!("memory used at {}", access.site)
+        }
+        _ => finding.location.name.clone(),
+    };
+    format!("{} {}{more}{detail}", printable(kind), printable(&name))
 }
 
 /// What a thread does there: `thread 0.1 writes, holding accounts`.
@@ -94,19 +113,31 @@ pub fn deed(access: &Access) -> String {
     if is_free(access) {
         return printable(&format!("thread {} frees the block", access.thread));
     }
-    let locks = match &access.locks[..] {
+    let locks = match &held(access)[..] {
         [] => "holding no lock".to_owned(),
         locks => format!("holding {}", locks.join(", ")),
     };
     let verb = match access.op.as_str() {
         "read" => "reads",
         "write" => "writes",
-        "wait" => "waits",
+        "wait" => match &access.awaits {
+            Some(what) => &format!("waits for {what}"),
+            None => "waits",
+        },
         "lock" => "waits for the lock",
         other => &format!("does: {other}"),
     };
     let atomic = if access.atomic { ", atomically" } else { "" };
     printable(&format!("thread {} {verb}{atomic}, {locks}", access.thread))
+}
+
+/// The locks that a thread holds, and which of them for reading.
+fn held(access: &Access) -> Vec<String> {
+    let name = |lock: &String| match access.shared_locks.contains(lock) {
+        true => format!("{lock} for reading"),
+        false => lock.clone(),
+    };
+    access.locks.iter().map(name).collect()
 }
 
 /// Whether the block is given back by that. Which locks were held then is not known, and
@@ -142,11 +173,16 @@ pub fn step(step: &Step) -> String {
         "semaphore-wait" => "takes from",
         other => other,
     };
-    match step.object.is_empty() {
+    // That it is a lock, the verb says.
+    let object = step.object.trim_start_matches(MADE_AT);
+    match object.is_empty() {
         true => printable(verb),
-        false => printable(&format!("{verb} {}", step.object)),
+        false => printable(&format!("{verb} {object}")),
     }
 }
+
+/// How locks are called that have no other name.
+pub const MADE_AT: &str = "lock made at ";
 
 /// What it leads to, the worst first.
 pub(crate) fn harms(out: &mut String, finding: &Finding) {
@@ -167,7 +203,7 @@ fn access_line(out: &mut String, number: &str, access: &Access) {
         None => access.site.clone(),
     };
     let is_access = ["read", "write"].contains(&access.op.as_str());
-    let locks = match (is_access, &access.locks[..]) {
+    let locks = match (is_access, &held(access)[..]) {
         (true, []) if is_free(access) => ", which frees it".to_owned(),
         (true, []) => ", protected by no lock".to_owned(),
         (true, locks) => format!(", protected by {}", locks.join(", ")),
@@ -187,11 +223,12 @@ fn access_line(out: &mut String, number: &str, access: &Access) {
     }
 }
 
-/// The frames around the one that is the place itself.
+/// The frames around the one where to look.
 pub(crate) fn callers(access: &Access) -> &[Frame] {
+    let spot = access.spot();
     let is_place = |frame: &Frame| {
-        (&frame.file, frame.line) == (&access.file, access.line)
-            && access.function.as_ref() == Some(&frame.function)
+        (frame.file.as_deref(), frame.line) == (spot.file, spot.line)
+            && spot.function == Some(&frame.function)
     };
     let place = access.stack.iter().position(is_place).unwrap_or(0);
     access.stack.get(place + 1..).unwrap_or_default()

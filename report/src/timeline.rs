@@ -114,6 +114,9 @@ fn chosen(steps: &[Step], rows: usize) -> Vec<usize> {
             .any(|&mark| steps[mark].thread == steps[*i].thread)
     };
     let candidates: Vec<usize> = (0..steps.len()).filter(involved).collect();
+    // Where threads come to a stand, all that matters was before.
+    let are_last = marked[0] + marked.len() == steps.len();
+    let lead = if are_last { rows } else { LEAD };
     // The nearer to a marked one, the better.
     let distance = |place: usize| {
         let to = |mark: &usize| {
@@ -129,7 +132,7 @@ fn chosen(steps: &[Step], rows: usize) -> Vec<usize> {
         .iter()
         .enumerate()
         .map(|(place, &i)| (distance(place), i))
-        .filter(|(distance, _)| *distance <= LEAD)
+        .filter(|(distance, _)| *distance <= lead)
         .collect();
     near.sort_unstable();
     near.truncate(rows.max(marked.len()));

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Analyze) -> Result<u8, Error> {
     if args.stats {
         counts(&mut text, &outcomes);
     }
-    text.push_str(&verdict::closing(&report, failing, code));
+    text.push_str(&verdict::closing("", &report, failing, code));
     let root = formats::root(&here);
     args.output
         .publish(&verdict::edition(&report, args.fail_on, &root), &text)?;

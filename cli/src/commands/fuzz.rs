@@ -127,7 +127,7 @@ fn many(args: &Run, plan: &Plan, mut program: Program, times: u64) -> Result<u8,
     let failing = verdict::failing(&report, args.fail_on);
     let code = if failing > 0 { FINDINGS } else { 0 };
     let mut text = verdict::listing(&relative(&report), 0);
-    text.push_str(&verdict::closing(&report, failing, code));
+    text.push_str(&verdict::closing("", &report, failing, code));
     let root = formats::root(&here);
     args.output
         .publish(&verdict::edition(&report, args.fail_on, &root), &text)?;

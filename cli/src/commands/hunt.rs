@@ -514,8 +514,8 @@ impl<'a> Hunting<'a> {
             0 => String::new(),
             tests => format!(" of {tests} tests"),
         };
-        text += &format!("{} runs{tests} in {seconds:.1} s: ", self.report.runs);
-        text += &verdict::closing(&self.report, failing, code);
+        let before = format!("{} runs{tests} in {seconds:.1} s: ", self.report.runs);
+        text += &verdict::closing(&before, &self.report, failing, code);
         let root = formats::root(&self.project);
         let edition = verdict::edition(&self.report, self.args.fail_on, &root);
         self.args.output.publish(&edition, &text)?;

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
     };
     let mut text = verdict::listing(&report, args.limit);
     text.push_str(&summary(args, &trace, &forecast, &report, tally.as_ref()));
-    text.push_str(&verdict::closing(&report, failing, code));
+    text.push_str(&verdict::closing("", &report, failing, code));
     let root = formats::root(&here);
     args.output
         .publish(&verdict::edition(&report, args.fail_on, &root), &text)?;

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ShowReport) -> Result<u8, Error> {
     let code = if failing > 0 { FINDINGS } else { CLEAN };
     let mut text = story::all(&relative(&report));
     text += &verdict::absent(gone);
-    text += &verdict::closing(&report, failing, code);
+    text += &verdict::closing("", &report, failing, code);
     let root = formats::root(&here);
     args.output
         .publish(&verdict::edition(&report, args.fail_on, &root), &text)?;

@@ -97,7 +97,7 @@ pub(super) fn conclude(args: &Run, mut report: Report, ending: Ending) -> Result
     if !report.findings.is_empty() || !report.suppressed.is_empty() {
         text = verdict::listing(&relative(&report), 0);
         if let Ending::Code(_) = ending {
-            text.push_str(&verdict::closing(&report, failing, code));
+            text.push_str(&verdict::closing("", &report, failing, code));
         }
     }
     let root = formats::root(&here);

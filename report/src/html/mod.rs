@@ -53,6 +53,8 @@ fn data(edition: &Edition<'_>) -> Value {
             told["deed"] = json!(edition.seen(&text::deed(access)));
             told["callers"] = json!(text::callers(access));
             told["position"] = json!(edition.position(access));
+            told["line"] = json!(access.spot().line);
+            told["function"] = json!(access.spot().function);
         }
         let steps = finding.interleaving.iter().flat_map(|i| &i.steps);
         for (step, told) in steps.zip(list(&mut value["interleaving"]["steps"])) {

@@ -107,6 +107,7 @@ fn waits(roster: &Roster) -> Vec<Wait> {
         waits.push(Wait {
             thread: number as u32,
             for_what,
+            for_end: matches!(member.want, Want::End(_)),
             address,
             object,
         });

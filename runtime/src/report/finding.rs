@@ -3,8 +3,9 @@
 use racehound_detect::{AccessKind, Which};
 use racehound_report::finding as contract;
 use racehound_report::finding::{Finding, Status, is_librarys};
+use racehound_trace::Mode;
 
-use super::{Access, Edge, Kind, Line, Location, Report, ThreadInfo};
+use super::{Access, Edge, Kind, Line, Location, Report, Stuck, ThreadInfo};
 use crate::{options, real, registry};
 
 /// What finds circles in the order of locks.
@@ -148,12 +149,14 @@ fn accesses(report: &Report) -> Vec<contract::Access> {
     let accesses = report.accesses.iter().rev();
     let accesses = accesses.map(|access| of_memory(report, access));
     let circle = report.circle.iter().map(|edge| of_lock(report, edge));
-    let stuck = report.stuck.iter().map(|stuck| contract::Access {
-        locks: stuck
-            .locks
-            .iter()
-            .map(|&(id, _)| report.mutex_name(id))
-            .collect(),
+    // Who only waits for another thread's end has not brought it about.
+    let (ends, others): (Vec<&Stuck>, Vec<&Stuck>) =
+        report.stuck.iter().partition(|stuck| stuck.for_end);
+    let stuck = others.into_iter().chain(ends);
+    let stuck = stuck.map(|stuck| contract::Access {
+        locks: names(report, &stuck.locks),
+        shared_locks: names(report, &shared(&stuck.locks)),
+        awaits: Some(awaits(report, stuck)),
         ..done("wait", Some(path(stuck.thread)), &stuck.stack)
     });
     let steps = report.stacks.iter().enumerate().map(|(i, stack)| match i {
@@ -179,10 +182,10 @@ fn of_memory(report: &Report, access: &Access) -> contract::Access {
         true => "write",
         false => "read",
     };
-    let locks = access.locks.iter();
     contract::Access {
         size: access.size as u32,
-        locks: locks.map(|&(id, _)| report.mutex_name(id)).collect(),
+        locks: names(report, &access.locks),
+        shared_locks: names(report, &shared(&access.locks)),
         atomic: matches!(
             access.kind,
             AccessKind::AtomicRead | AccessKind::AtomicWrite
@@ -194,6 +197,51 @@ fn of_memory(report: &Report, access: &Access) -> contract::Access {
             &access.stack,
         )
     }
+}
+
+fn names(report: &Report, locks: &[(u32, Mode)]) -> Vec<String> {
+    let names = locks.iter().map(|&(id, _)| report.mutex_name(id));
+    names.collect()
+}
+
+/// The locks that are held for reading.
+fn shared(locks: &[(u32, Mode)]) -> Vec<(u32, Mode)> {
+    let shared = locks.iter().filter(|(_, mode)| *mode == Mode::Shared);
+    shared.copied().collect()
+}
+
+/// What a thread waits for: `accounts, which thread 0.2 holds`.
+fn awaits(report: &Report, stuck: &Stuck) -> String {
+    let what = stuck.for_what.trim_end_matches(':');
+    let name = match (stuck.lock, &stuck.object) {
+        (Some(lock), _) => Some(report.mutex_name(lock)),
+        (None, object) => object.clone(),
+    };
+    let (what, why) = match what.split_once(" that ") {
+        Some((what, why)) => (what, Some(why)),
+        None => (what, None),
+    };
+    let what = match name {
+        Some(name) => name,
+        None => with_paths(what),
+    };
+    match why {
+        Some(why) => format!("{what}, which {}", with_paths(why)),
+        None => what,
+    }
+}
+
+/// A text in which threads have their paths in place of their numbers: `T2 holds`.
+fn with_paths(text: &str) -> String {
+    let thread = |word: &str| -> Option<String> {
+        let number = word.strip_prefix('T')?;
+        let digits = number.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let rest = &number[digits.len()..];
+        Some(format!("thread {}{rest}", path(digits.parse().ok()?)))
+    };
+    let words = text.split(' ');
+    let words = words.map(|word| thread(word).unwrap_or_else(|| word.to_owned()));
+    words.collect::<Vec<String>>().join(" ")
 }
 
 fn of_lock(report: &Report, edge: &Edge) -> contract::Access {
@@ -232,7 +280,7 @@ pub(super) fn own(stack: &[Line]) -> Option<&Line> {
 
 /// The innermost line that is neither the C library's nor in a header of a library: who
 /// asks a container to grow wants to know which.
-fn users(stack: &[Line]) -> Option<&Line> {
+pub(super) fn users(stack: &[Line]) -> Option<&Line> {
     let is_users = |line: &&Line| line.file.as_deref().is_some_and(|file| !is_librarys(file));
     stack.iter().find(is_users).or_else(|| own(stack))
 }

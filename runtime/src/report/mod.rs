@@ -183,6 +183,8 @@ pub(crate) struct Stuck {
     pub(crate) thread: u32,
     /// What it waits for, in words.
     pub(crate) for_what: String,
+    /// Whether that is the end of another thread.
+    pub(crate) for_end: bool,
     /// The lock it waits for, if it is one.
     pub(crate) lock: Option<u32>,
     /// The name of anything else that it waits for.
@@ -542,7 +544,7 @@ pub(crate) fn note(scheduled: Scheduled) {
 
 /// What people would call a lock: by where it is, else by where it was made.
 fn lock_name(location: &Location, address: usize, made: &[Line]) -> String {
-    match (location, finding::own(made)) {
+    match (location, finding::users(made)) {
         (Location::Stack(_) | Location::Unknown, Some(line)) => {
             format!("lock made at {}", finding::site(line))
         }
@@ -804,6 +806,8 @@ pub(crate) struct Wait {
     pub(crate) thread: u32,
     /// In words; a lock is named by its address.
     pub(crate) for_what: String,
+    /// Whether that is the end of another thread.
+    pub(crate) for_end: bool,
     pub(crate) address: Option<usize>,
     /// Where anything else is that it waits for.
     pub(crate) object: Option<usize>,
@@ -816,6 +820,7 @@ pub(crate) fn stuck(waits: Vec<Wait>) {
     for Wait {
         thread,
         for_what,
+        for_end,
         address,
         object,
     } in waits
@@ -833,6 +838,7 @@ pub(crate) fn stuck(waits: Vec<Wait>) {
         report.stuck.push(Stuck {
             thread,
             for_what,
+            for_end,
             lock,
             object: object.and_then(|address| Some(symbols::variable(address)?.0.name)),
             locks,
