@@ -5,7 +5,7 @@ use std::fs;
 
 use super::arguments::{CommandLine, Output};
 use super::compiler::{Compiler, Family, Linker};
-use super::{Error, INSTRUMENT, stand_in};
+use super::{Error, instrumenting, stand_in};
 use crate::runtime::{self, Runtime};
 
 /// The libraries that the runtime needs. Newer versions of glibc have them all
@@ -25,7 +25,7 @@ pub(super) fn arguments(
         Family::Gcc => {
             // Also without sources: the link-time optimiser is who instruments.
             if line.instruments() {
-                before.push(INSTRUMENT.into());
+                before.extend(instrumenting(Family::Gcc));
             }
             let empty = stand_in::directory(&runtime)?;
             before.push(join("-L", &empty));
@@ -34,7 +34,7 @@ pub(super) fn arguments(
         }
         Family::Clang if line.has_sources() => {
             if line.instruments() {
-                before.push(INSTRUMENT.into());
+                before.extend(instrumenting(Family::Clang));
             }
             before.push("-fno-sanitize-link-runtime".into());
         }

@@ -28,7 +28,7 @@ use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
 use arguments::{CommandLine, Goal};
-use compiler::Compiler;
+use compiler::{Compiler, Family};
 pub use error::Error;
 
 /// The compiler could not be started.
@@ -36,6 +36,23 @@ const NOT_STARTED: u8 = 3;
 
 /// Asks the compiler to instrument what it compiles.
 const INSTRUMENT: &str = "-fsanitize=thread";
+
+/// What gcc otherwise does itself where the size is known, after it has instrumented all the
+/// rest: nobody would see it. Calls are seen.
+const CALLED: [&str; 10] = [
+    "memcpy", "memmove", "mempcpy", "memset", "bzero", "bcopy", "strcpy", "stpcpy", "strncpy",
+    "strcat",
+];
+
+/// The options that have everything instrumented.
+fn instrumenting(family: Family) -> Vec<OsString> {
+    let mut options = vec![INSTRUMENT.into()];
+    if family == Family::Gcc {
+        let called = CALLED.iter();
+        options.extend(called.map(|name| format!("-fno-builtin-{name}").into()));
+    }
+    options
+}
 
 /// Set for the compiler, to its name: should it be this driver again, then that
 /// one knows.
@@ -83,7 +100,7 @@ fn instrumented(line: &CommandLine, compiler: &Compiler) -> Result<Vec<OsString>
         Goal::Unknown => Ok(line.given().to_vec()),
         // In front, so that the user's -fno-sanitize=thread has the last word.
         Goal::Compile if line.instruments() && line.has_sources() => {
-            Ok([&[INSTRUMENT.into()], line.given()].concat())
+            Ok([&instrumenting(compiler.family()?), line.given()].concat())
         }
         Goal::Compile => Ok(line.given().to_vec()),
         Goal::Link(output) => link::arguments(line, output, compiler),

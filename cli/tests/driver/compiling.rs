@@ -27,12 +27,29 @@ fn objects_are_instrumented() {
 fn nothing_else_changes_in_them() {
     with_each_compiler(|shop| {
         shop.write("a.c", COUNTER);
-        for options in ["", "-O2 -g", "-fPIC -Os"] {
+        // Debug information has gcc's options in it.
+        for options in ["", "-O2 -g -gno-record-gcc-switches", "-fPIC -Os"] {
             assert_eq!(
                 shop.make(&format!("{options} -S a.c -o -")),
                 stdout(&shop.plain(&format!("{options} -fsanitize=thread -S a.c -o -"))),
                 "{options}"
             );
+        }
+    });
+}
+
+#[test]
+fn memory_is_copied_and_filled_by_calls() {
+    with_each_compiler(|shop| {
+        let source = "#include <string.h>\nchar *to, *from;\nvoid copy(void) { memcpy(to, from, 40); }\n\
+                      void fill(void) { memset(to, 0, 40); }\n\
+                      void text(void) { strcpy(to, \"a text that is copied\"); }\n";
+        shop.write("a.c", source);
+        for options in ["", "-O1", "-O3"] {
+            let assembly = shop.make(&format!("{options} -S a.c -o -"));
+            let calls = assembly.lines().filter(|line| line.contains("call"));
+            let copies = calls.filter(|line| ["cpy", "memset"].iter().any(|f| line.contains(f)));
+            assert_eq!(copies.count(), 3, "{options}: {assembly}");
         }
     });
 }
