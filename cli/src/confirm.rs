@@ -183,6 +183,7 @@ impl Trial {
             },
             record: None,
             schedule_out: None,
+            sample: None,
             limit: self.limit,
         };
         let mut happens = || -> Result<Result<Execution, String>, Error> {

@@ -112,6 +112,7 @@ fn retell(program: &mut Program, finding: &Finding) -> Option<Interleaving> {
         schedule,
         record: Some(file.path().to_owned()),
         schedule_out: None,
+        sample: None,
         limit: LIMIT,
     };
     program.execute(&assignment).ok()?;

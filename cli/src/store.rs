@@ -9,6 +9,12 @@ use crate::error::Error;
 
 use racehound_store::DIRECTORY as STORE;
 
+/// Where everything is kept.
+pub(crate) fn directory() -> Result<PathBuf, Error> {
+    let path = Path::new(STORE);
+    std::path::absolute(path).map_err(Error::file(path))
+}
+
 /// Where the may-trigger relations of a program are kept. Another build has other
 /// functions and locks, and so a file of its own.
 pub(crate) fn relations(program: &Path) -> Result<PathBuf, Error> {

@@ -176,6 +176,7 @@ pub fn settle(
         schedule: plan.clone(),
         record: None,
         schedule_out: None,
+        sample: None,
         limit,
     })?;
     let mut settled = Settled {
@@ -245,6 +246,7 @@ impl Trial<'_> {
             schedule: plan.clone(),
             record: None,
             schedule_out: None,
+            sample: None,
             limit,
         })?;
         self.runs += 1;

@@ -31,6 +31,9 @@ pub struct Assignment {
     pub record: Option<PathBuf>,
     /// Where to write the schedule.
     pub schedule_out: Option<PathBuf>,
+    /// Where it is kept what executions have seen, if that decides which calls are looked at
+    /// (AtexRace).
+    pub sample: Option<PathBuf>,
     /// How long it may take.
     pub limit: Duration,
 }
@@ -235,6 +238,10 @@ fn spoken(
     if let Some(file) = &assignment.schedule_out {
         options.add("schedule_file", file)?;
     }
+    if let Some(store) = &assignment.sample {
+        options.add("sample", "atex")?;
+        options.add("store", store)?;
+    }
     options.add("findings", journal.path())?;
     options.add("print_reports", "0")?;
     options.add("fail_on", "never")?;
@@ -257,6 +264,7 @@ mod tests {
             schedule: Plan::Free,
             record: None,
             schedule_out: None,
+            sample: None,
             limit,
         };
         program.execute(&assignment).unwrap()
@@ -284,6 +292,7 @@ mod tests {
             schedule: Plan::Random { seed: 1 },
             record: None,
             schedule_out: None,
+            sample: None,
             limit: LONG,
         };
         let mut refused = program("echo 'racehound: no strategy is called x' >&2; exit 3");

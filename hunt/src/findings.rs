@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use racehound_report::finding::Finding;
+use racehound_report::finding::{Finding, Kind, Location};
 use racehound_report::journal::Note;
 
 use crate::harm;
@@ -43,6 +43,34 @@ pub fn number(findings: &mut [Finding]) {
         finding.id = format!("R{}", i + 1);
     }
 }
+
+/// Calls memory of which only the address is known what races at the same places call it:
+/// who predicts from a trace does not see where blocks come from.
+pub(crate) fn name_memory(findings: &mut [Finding]) {
+    let mut known: BTreeMap<String, Location> = BTreeMap::new();
+    for finding in findings.iter() {
+        if finding.kind == Kind::Race && finding.location.what != ADDRESS {
+            for access in &finding.accesses {
+                let location = finding.location.clone();
+                known.entry(access.site.clone()).or_insert(location);
+            }
+        }
+    }
+    for finding in findings {
+        if finding.location.what != ADDRESS {
+            continue;
+        }
+        let mut locations = finding.accesses.iter().map(|a| known.get(&a.site));
+        if let Some(Some(first)) = locations.next()
+            && locations.all(|other| other.is_some_and(|other| other.name == first.name))
+        {
+            finding.location = first.clone();
+        }
+    }
+}
+
+/// What a location is called of which nothing else is known.
+const ADDRESS: &str = "address";
 
 /// By harm, then certainty, then when it was found.
 pub fn sort(findings: &mut [Finding]) {

@@ -45,6 +45,7 @@ impl Usual {
                 schedule: Plan::Free,
                 record: None,
                 schedule_out: None,
+                sample: None,
                 limit,
             })?);
         }

@@ -214,6 +214,7 @@ impl<'a> Hunting<'a> {
             relations: store::relations(&self.program.path)?,
             schedules: self.place.path().to_owned(),
             trace: self.place.trace(&format!("trace-{number}")),
+            store: store::directory()?,
             test,
         })
     }

@@ -238,6 +238,7 @@ impl Target {
             schedule: self.plan.clone(),
             record: None,
             schedule_out: None,
+            sample: None,
             limit,
         }
     }

@@ -6,10 +6,11 @@
 //!
 //! 1. *Observe and suspect*: an execution of the program as it is, then more, under FastTrack for what happens and
 //!    under AccuLock and Hybrid for what could. What earlier hunts have found is
-//!    tried again.
+//!    tried again. What runs for long is looked at as a whole once: AtexRace decides from
+//!    then on what of it is worth looking at, one execution in each round of exploring.
 //! 2. *Confirm*: each suspect by RaceFuzzer (see [`confirm`](crate::confirm)), what
-//!    happened first, for it is the likeliest; a deadlock or failure by its own
-//!    schedule. What RaceFuzzer cannot bring together, for one of the accesses lets the
+//!    happened first, for it is the likeliest; of what only might happen a few at a time,
+//!    with exploring in between; a deadlock or failure by its own schedule. What RaceFuzzer cannot bring together, for one of the accesses lets the
 //!    other begin, and misuse of locks and the like, is confirmed if a precise detector
 //!    sees it again, twice, in an execution that its plan repeats.
 //!    A guess of what was meant to be atomic is followed like a prediction. It is
@@ -55,6 +56,8 @@ pub struct Settings {
     pub schedules: PathBuf,
     /// Where a free execution is recorded, to predict from.
     pub trace: PathBuf,
+    /// What the project remembers, what sampled executions have seen included.
+    pub store: PathBuf,
     /// The test that the program runs, if it is one of several.
     pub test: Option<Test>,
 }
@@ -130,6 +133,8 @@ pub struct Course {
     findings: Vec<Finding>,
     /// What is to be tried: an index into the findings, most promising first.
     open: Vec<Finding>,
+    /// Some are left for later: new schedules come first.
+    explores_between: bool,
     /// Pairs that were tried, or will be.
     tried: Suspicions,
     /// Failures and deadlocks that may happen again.
@@ -138,6 +143,8 @@ pub struct Course {
     stuck: u32,
     /// A free execution that the detector looks at event by event did not end.
     hybrid_is_too_slow: bool,
+    /// How long a free execution takes under a detector that looks at all of it.
+    watched: Duration,
     /// What was seen, and should be seen again by one of these.
     seen: Vec<(Finding, Vec<Assignment>)>,
     /// Which execution under control showed a race first.
@@ -172,10 +179,12 @@ impl Course {
             usual: Usual::default(),
             findings: Vec::new(),
             open: Vec::new(),
+            explores_between: false,
             tried: Suspicions::default(),
             repeats: Vec::new(),
             stuck: 0,
             hybrid_is_too_slow: false,
+            watched: Duration::ZERO,
             seen: Vec::new(),
             shown_by: BTreeMap::new(),
             predicted: Vec::new(),
@@ -221,7 +230,14 @@ impl Course {
                 .into_iter()
                 .map(|(finding, schedules)| Task::Guess(Box::new(finding), schedules)),
         );
-        let open = std::mem::take(&mut self.open);
+        if tasks.is_empty() && std::mem::take(&mut self.explores_between) {
+            return Some((Phase::Exploring, self.explore()));
+        }
+        let happened = self.open.iter().filter(|f| f.status == Status::Observed);
+        let now = happened.count().max(SUSPECTS_AT_ONCE).min(self.open.len());
+        let later = self.open.split_off(now);
+        self.explores_between = !later.is_empty();
+        let open = std::mem::replace(&mut self.open, later);
         tasks.extend(open.into_iter().filter_map(|finding| self.suspect(finding)));
         if !tasks.is_empty() {
             return Some((Phase::Confirming, tasks));
@@ -247,6 +263,7 @@ impl Course {
             schedule,
             record: None,
             schedule_out: None,
+            sample: None,
             limit,
         }
     }
@@ -285,8 +302,12 @@ impl Course {
                 let hybrid = free("hybrid");
                 let limit = hybrid.limit.min(LONGEST_EVENT_BY_EVENT);
                 let record = Some(self.settings.trace.clone());
+                let again = match self.is_long() {
+                    true => self.sampled(),
+                    false => free("fasttrack"),
+                };
                 vec![
-                    Task::Explore(free("fasttrack")),
+                    Task::Explore(again),
                     Task::Explore(free("acculock")),
                     Task::Explore(Assignment { limit, ..hybrid }),
                     Task::Explore(Assignment {
@@ -295,6 +316,21 @@ impl Course {
                     }),
                 ]
             }
+        }
+    }
+
+    /// Whether the program runs for so long that looking at all of it again and again is
+    /// not worth the time.
+    fn is_long(&self) -> bool {
+        self.watched > LONG && self.stuck == 0
+    }
+
+    /// A free execution of which that is looked at which earlier ones have not seen together
+    /// (AtexRace), and a little of the rest.
+    fn sampled(&self) -> Assignment {
+        Assignment {
+            sample: Some(self.settings.store.clone()),
+            ..self.assignment("fasttrack", Plan::Free)
         }
     }
 
@@ -364,7 +400,13 @@ impl Course {
                 ..self.assignment(detector, plan)
             })
         };
-        (first..self.explored).map(task).collect()
+        let mut tasks: Vec<Task> = (first..self.explored).map(task).collect();
+        // Where one execution under control takes long, threads that run as they like for a
+        // while show what else they do, and cost little.
+        if self.is_long() {
+            tasks.push(Task::Explore(self.sampled()));
+        }
+        tasks
     }
 
     /// Looks at what came of a task.
@@ -455,9 +497,10 @@ impl Course {
         if assignment.schedule != Plan::Free {
             return;
         }
-        let technique = match assignment.record {
-            Some(_) => "recording".to_owned(),
-            None => assignment.detector.clone(),
+        let technique = match (&assignment.record, &assignment.sample) {
+            (Some(_), _) => "recording".to_owned(),
+            (None, Some(_)) => format!("{}, sampled", assignment.detector),
+            (None, None) => assignment.detector.clone(),
         };
         self.costs.push(Cost {
             run: self.runs,
@@ -548,8 +591,9 @@ impl Course {
 
     /// How something that was seen may be seen again: as it was, or by chance.
     fn see_again(&mut self, finding: Finding) {
-        let by_chance = (0..self.settings.attempts).map(|n| Plan::Random {
-            seed: self.settings.seed.wrapping_add(n),
+        let by_chance = (0..self.settings.attempts).flat_map(|n| {
+            let seed = self.settings.seed.wrapping_add(n);
+            [Plan::Random { seed }, Plan::Restless { seed }]
         });
         let by_chance = by_chance.map(|plan| self.assignment(witness::PRECISE, plan));
         let mut plans: Vec<Assignment> = by_chance.collect();
@@ -642,6 +686,11 @@ impl Course {
                 } else if unended && !self.usual.knows(Ending::Limit) {
                     self.stuck += 1;
                     self.idle = 0;
+                }
+                let is_whole =
+                    assignment.detector == witness::PRECISE && assignment.sample.is_none();
+                if is_whole && !unended {
+                    self.watched = self.watched.max(execution.elapsed);
                 }
                 None
             }
@@ -864,6 +913,7 @@ impl Course {
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = self.findings.clone();
         findings.retain(|finding| !is_another_way(finding, &self.findings));
+        findings::name_memory(&mut findings);
         findings::sort(&mut findings);
         findings::number(&mut findings);
         findings
@@ -957,6 +1007,14 @@ fn forget_attempts(finding: &mut Finding) {
 /// How long the detector that looks at a free execution event by event may take: a hundred
 /// times what the others do, where most of it is computing.
 const LONGEST_EVENT_BY_EVENT: Duration = Duration::from_secs(5);
+
+/// So many pairs that only might meet are tried before what new schedules show has its
+/// turn: data that are handed over through a queue look suspicious by the dozen.
+const SUSPECTS_AT_ONCE: usize = 4;
+
+/// An execution under a detector that takes longer is looked at as a whole once; from then on
+/// executions are sampled.
+const LONG: Duration = Duration::from_secs(1);
 
 /// In how many ways executions explore, one after the other.
 const EXPLORING_WAYS: u64 = 8;

@@ -15,6 +15,7 @@ fn settings() -> Settings {
         relations: "relations".into(),
         schedules: "schedules".into(),
         trace: "trace".into(),
+        store: "store".into(),
         test: None,
     }
 }
@@ -563,4 +564,71 @@ fn a_deadlock_of_more_threads_is_the_same_as_one_of_fewer() {
     let of_locks: [(&[u32], &str); 3] =
         [(&[9, 2, 3], "a, b"), (&[4, 5], "b, a"), (&[6, 7], "b, c")];
     assert_eq!(told(&of_locks), ["a.c:4", "a.c:6"]);
+}
+
+/// Executions that are looked at as a whole and those that are sampled, of a program that
+/// takes so long under a detector.
+fn watched(elapsed: Duration) -> (usize, usize) {
+    let (mut whole, mut sampled) = (0, 0);
+    hunted(|task| {
+        if let Task::Explore(assignment) = task
+            && assignment.schedule == Plan::Free
+            && assignment.detector == "fasttrack"
+        {
+            match assignment.sample {
+                Some(_) => sampled += 1,
+                None => whole += 1,
+            }
+        }
+        Result::Executed(Box::new(Execution {
+            ending: Ending::Code(0),
+            findings: Vec::new(),
+            scheduled: None,
+            output: Text::default(),
+            complaints: Text::default(),
+            elapsed,
+        }))
+    });
+    (whole, sampled)
+}
+
+#[test]
+fn what_runs_for_long_is_looked_at_as_a_whole_once() {
+    assert_eq!(watched(Duration::from_millis(900)), (2, 0));
+    // Once more while observing, and once in each round of exploring.
+    assert_eq!(watched(Duration::from_millis(1100)), (1, 3));
+}
+
+#[test]
+fn sampled_executions_have_a_cost_of_their_own() {
+    let mut course = Course::new(settings(), Vec::new(), 0);
+    let task = Task::Explore(course.sampled());
+    course.learn(&task, well());
+    assert_eq!(course.costs()[0].technique, "fasttrack, sampled");
+}
+
+#[test]
+fn many_suspects_do_not_keep_from_exploring() {
+    let mut is_first = true;
+    let (course, phases) = hunted(|task| match task {
+        Task::Explore(assignment) if assignment.detector == "acculock" && is_first => {
+            is_first = false;
+            let suspects = (1..=10).map(|line| race([line, 20], Status::Predicted));
+            executed(Ending::Code(0), suspects.collect())
+        }
+        Task::Confirm(suspect) => Result::Tried(Outcome {
+            findings: suspect.finding.clone().into_iter().collect(),
+            seed: None,
+            runs: 5,
+            unvisited: Vec::new(),
+            varies: false,
+        }),
+        _ => well(),
+    });
+    let after = &phases[3..];
+    let (confirming, exploring) = (Phase::Confirming, Phase::Exploring);
+    let begin = [confirming, exploring, confirming, exploring, confirming];
+    assert!(after.starts_with(&begin), "{after:?}");
+    assert_eq!(course.open(), 0);
+    assert_eq!(course.findings().len(), 10);
 }
