@@ -18,6 +18,7 @@ mod rust;
 mod sampling;
 mod surroundings;
 mod survival;
+mod told;
 mod workshop;
 
 use std::os::unix::fs::PermissionsExt;

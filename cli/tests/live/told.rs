@@ -1,0 +1,245 @@
+//! What a hunt says of its findings is what happened, in words that lead to the source.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::workshop::{RACEHOUND, Workshop, stdout};
+
+/// What a hunt says of a program, with a compiler.
+fn told_of(shop: &Workshop, compiler: &str, source: &str, program: &str) -> String {
+    shop.write(source, program);
+    let output = shop
+        .command(RACEHOUND)
+        .args([
+            "hunt", "--fresh", "--json", "f.json", "--budget", "60s", source,
+        ])
+        .env("RACEHOUND_CC", compiler)
+        .env("RACEHOUND_CXX", compiler.replace("gcc", "g++"))
+        .output()
+        .unwrap();
+    let text = stdout(&output);
+    let is_wide = |line: &&str| line.chars().count() > 80;
+    assert_eq!(text.lines().find(is_wide), None, "{text}");
+    text
+}
+
+fn first(shop: &Workshop) -> Value {
+    shop.findings("f.json")["findings"][0].clone()
+}
+
+/// The line of a text that begins so.
+fn line_of(text: &str, beginning: &str) -> usize {
+    let mut lines = text.lines().map(str::trim);
+    let found = lines.position(|line| line.starts_with(beginning));
+    found.unwrap_or_else(|| panic!("{beginning}: {text}"))
+}
+
+/// Nobody waits yet when the notice is given, and the thread does not look again.
+const LOST_WAKEUP: &str = r"
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int ready;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
+static void *waiter(void *unused) {
+    pthread_mutex_lock(&lock);
+    while (!ready)
+        pthread_cond_wait(&came, &lock);
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, waiter, 0);
+    ready = 1;
+    pthread_cond_signal(&came);
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+#[test]
+fn a_notice_that_is_lost_is_told_before_the_wait() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.c", LOST_WAKEUP);
+    assert!(text.contains("R1 deadlock of came  confirmed"), "{text}");
+    let waits = "(1) thread 0.1 waits for came, which nobody signals, holding no lock";
+    line_of(&text, waits);
+    line_of(&text, "(2) thread 0 waits for the end of thread 0.1");
+    assert!(
+        line_of(&text, "notifies one at came") < line_of(&text, "waits for came"),
+        "{text}"
+    );
+}
+
+/// Two locks that have no name of their own, and two orders.
+const TWO_ORDERS: &str = r"
+#include <mutex>
+#include <thread>
+struct Account { std::mutex lock; int balance = 100; };
+static void transfer(Account &from, Account &to) {
+    std::lock_guard<std::mutex> first(from.lock);
+    std::lock_guard<std::mutex> second(to.lock);
+    from.balance--, to.balance++;
+}
+int main() {
+    Account here, there;
+    std::thread a([&] { transfer(here, there); });
+    std::thread b([&] { transfer(there, here); });
+    a.join(), b.join();
+}
+";
+
+#[test]
+fn locks_without_a_name_are_called_by_lines_of_the_program() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.cpp", TWO_ORDERS);
+    assert!(!text.contains("gthr"), "{text}");
+    line_of(&text, "R1 deadlock of lock made at program.cpp:");
+    // Who only waits for the others comes last.
+    let threads: Vec<Value> = first(&shop)["accesses"].as_array().unwrap().clone();
+    let threads: Vec<&str> = threads.iter().flat_map(|a| a["thread"].as_str()).collect();
+    assert_eq!(threads, ["0.1", "0.2", "0"], "{text}");
+    let waits = first(&shop)["accesses"][0]["awaits"].to_string();
+    assert!(waits.contains("which thread 0.2 holds"), "{text}");
+}
+
+/// A container that two threads use without a lock.
+const CONTAINER: &str = r"
+#include <map>
+#include <thread>
+static std::map<int, int> table;
+static void fill(int from) {
+    for (int i = from; i < from + 5; i++)
+        table[i] = i;
+}
+int main() {
+    std::thread a(fill, 0), b(fill, 3);
+    a.join(), b.join();
+}
+";
+
+#[test]
+fn what_a_container_does_is_told_where_it_is_used() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.cpp", CONTAINER);
+    let places = text.lines().filter(|line| line.starts_with("    at "));
+    let places: Vec<&str> = places.collect();
+    assert!(!places.is_empty(), "{text}");
+    for place in places {
+        assert!(place.starts_with("    at program.cpp:7:"), "{text}");
+    }
+    assert!(text.contains("which leads to "), "{text}");
+    // However many lines of the container are concerned, it is one story, or two if some
+    // do harm.
+    let stories = text.lines().filter(|line| line.ends_with("  confirmed"));
+    assert!(stories.count() <= 2, "{text}");
+    let source = first(&shop)["accesses"][0]["source"]["lines"].to_string();
+    assert!(source.contains("table[i] = i"), "{source}");
+}
+
+/// A reader that counts under the lock for readers.
+const READERS: &str = r"
+#include <pthread.h>
+static int hits;
+static pthread_rwlock_t guard = PTHREAD_RWLOCK_INITIALIZER;
+static void *read_it(void *unused) {
+    pthread_rwlock_rdlock(&guard);
+    hits++;
+    pthread_rwlock_unlock(&guard);
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, read_it, 0);
+    pthread_create(&b, 0, read_it, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return hits == 0;
+}
+";
+
+#[test]
+fn a_lock_that_is_held_for_reading_is_told_as_such() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.c", READERS);
+    assert!(text.contains("holding guard for reading"), "{text}");
+    let accesses = first(&shop)["accesses"].clone();
+    assert_eq!(accesses[0]["shared_locks"][0], "guard", "{accesses}");
+    // The threads are those of the interleaving.
+    let steps = first(&shop)["interleaving"]["steps"].clone();
+    for step in steps.as_array().unwrap() {
+        if let Some(number) = step["access"].as_u64() {
+            let access = &accesses[number as usize - 1];
+            assert_eq!(step["thread"], access["thread"], "{text}");
+        }
+    }
+}
+
+/// What clang makes a call of, and gcc does itself.
+const FILLED: &str = r"
+#include <pthread.h>
+#include <string.h>
+static char page[256];
+static void *clear(void *unused) {
+    memset(page, 0, sizeof page);
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, clear, 0);
+    page[17] = 1;
+    pthread_join(thread, 0);
+    return page[17] > 1;
+}
+";
+
+#[test]
+fn memory_that_is_filled_is_filled_at_a_line() {
+    let is_there = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
+    let compilers = ["gcc", "clang", "clang-19", "clang-18"];
+    for compiler in compilers.iter().filter(is_there) {
+        let shop = Workshop::new();
+        let text = told_of(&shop, compiler, "program.c", FILLED);
+        assert!(text.contains("R1 race on page  confirmed"), "{text}");
+        assert!(
+            text.contains("at program.c:6:5 in clear"),
+            "{compiler}: {text}"
+        );
+    }
+}
+
+/// A block that one thread frees while another one may still look at it.
+const FREED: &str = r"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+static _Atomic(int *) current;
+static void *reader(void *unused) {
+    int *block = atomic_load(&current);
+    if (block && *block > 100) abort();
+    return unused;
+}
+static void *writer(void *unused) {
+    free(atomic_exchange(&current, NULL));
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    current = calloc(1, sizeof(int));
+    pthread_create(&a, 0, reader, 0);
+    pthread_create(&b, 0, writer, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+
+#[test]
+fn who_frees_a_block_does_not_write_to_it() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.c", FREED);
+    assert!(text.contains("thread 0.2 frees the block"), "{text}");
+    assert!(!text.contains("thread 0.2 writes"), "{text}");
+}
