@@ -13,6 +13,8 @@ pub struct Usual {
     endings: Vec<Ending>,
     outputs: Vec<Text>,
     longest: Duration,
+    /// The same of executions that have come to an end.
+    longest_to_the_end: Duration,
     /// Some order of its threads lets it end well, whatever it does by itself.
     can_end_well: bool,
 }
@@ -57,6 +59,9 @@ impl Usual {
         self.endings.push(execution.ending);
         self.outputs.push(execution.output.clone());
         self.longest = self.longest.max(execution.elapsed);
+        if !matches!(execution.ending, Ending::Limit | Ending::Unready) {
+            self.longest_to_the_end = self.longest_to_the_end.max(execution.elapsed);
+        }
     }
 
     /// Adds what an execution under control did.
@@ -77,6 +82,13 @@ impl Usual {
             None => self.longest * UNKNOWN_TIMES,
         };
         limit.max(SOONEST).min(most)
+    }
+
+    /// Whether an execution that was ended, for its time was up, had so much more of it than
+    /// the program takes by itself that it hangs. Else it may only be slow: who looks on or
+    /// decides about threads takes time, and there may have been no more.
+    pub fn hangs_in(&self, execution: &Execution) -> bool {
+        execution.ending == Ending::Limit && execution.elapsed >= self.longest_to_the_end * TIMES
     }
 
     /// Whether the program ends so by itself.
@@ -140,6 +152,7 @@ impl Usual {
             line.map(|line| shortened(line.trim()))
         };
         match execution.ending {
+            Ending::Limit if !self.hangs_in(execution) => None,
             Ending::Limit | Ending::Unready => harm(
                 "hang",
                 format!(
@@ -353,7 +366,10 @@ mod tests {
             scheduled: None,
             output: Text::default(),
             complaints: Text::of(complaints.as_bytes()),
-            elapsed: Duration::from_millis(10),
+            elapsed: match ending {
+                Ending::Limit => Duration::from_secs(3),
+                _ => Duration::from_millis(10),
+            },
         }
     }
 
@@ -425,13 +441,27 @@ mod tests {
                 Ending::Limit,
                 "",
                 "hang",
-                "still running after 0.0 s; by itself it takes 0.0 s",
+                "still running after 3.0 s; by itself it takes 0.0 s",
             ),
         ];
         for (ending, complaints, kind, detail) in cases {
             let seen = harm(&well, &ended(ending, complaints));
             assert_eq!(seen, Some((kind.to_owned(), detail.to_owned())));
         }
+    }
+
+    #[test]
+    fn who_has_had_little_more_time_than_usual_may_be_slow() {
+        let slow = |factor: u32| {
+            let mut usual = Usual::default();
+            let well = ended(Ending::Code(0), "");
+            usual.add(&well);
+            let mut unended = ended(Ending::Limit, "");
+            unended.elapsed = well.elapsed * factor;
+            usual.judge(&unended).is_none()
+        };
+        assert!(slow(19));
+        assert!(!slow(20));
     }
 
     #[test]

@@ -207,7 +207,7 @@ impl<'a> Hunting<'a> {
         let number = self.report.tests.len();
         Ok(Settings {
             seed: self.args.seed,
-            limit: Duration::from_secs(self.args.timeout).min(self.args.budget / LONGEST_PART),
+            limit: self.limit(),
             attempts: ATTEMPTS,
             explorers: EXPLORERS.max(self.jobs() as u64),
             patience: MOST_PATIENCE,
@@ -217,6 +217,11 @@ impl<'a> Hunting<'a> {
             store: store::directory()?,
             test,
         })
+    }
+
+    /// How long an execution may take.
+    fn limit(&self) -> Duration {
+        Duration::from_secs(self.args.timeout).min(self.args.budget / LONGEST_PART)
     }
 
     /// Executions that share files or ports do not go on side by side unless somebody
@@ -469,6 +474,14 @@ impl<'a> Hunting<'a> {
                 "By itself {subject} did not end in {} of the executions that were observed; no \
                  schedule was found that makes it hang each time. More time may: --budget.",
                 course.stuck()
+            ));
+        }
+        if course.unfinished() > 0 {
+            self.remarks.push(format!(
+                "{} executions took longer than one may ({:.0} s), and were ended: give the program \
+                 less to do, or them more time by --budget and --timeout.",
+                course.unfinished(),
+                self.limit().as_secs_f64()
             ));
         }
         self.report.tests.extend(test.map(|test| Tested {

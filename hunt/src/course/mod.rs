@@ -141,6 +141,10 @@ pub struct Course {
     repeats: Vec<(Finding, Assignment)>,
     /// Free executions that did not end.
     stuck: u32,
+    /// Executions that were ended although they may only have been slow.
+    unfinished: u32,
+    /// Executions under control of which that is true, while none has come to its end.
+    crawling: Option<u32>,
     /// A free execution that the detector looks at event by event did not end.
     hybrid_is_too_slow: bool,
     /// How long a free execution takes under a detector that looks at all of it.
@@ -183,6 +187,8 @@ impl Course {
             tried: Suspicions::default(),
             repeats: Vec::new(),
             stuck: 0,
+            unfinished: 0,
+            crawling: Some(0),
             hybrid_is_too_slow: false,
             watched: Duration::ZERO,
             seen: Vec::new(),
@@ -359,6 +365,9 @@ impl Course {
 
     fn explore(&mut self) -> Vec<Task> {
         self.has_explored = true;
+        if self.crawls() {
+            return vec![Task::Explore(self.sampled())];
+        }
         let first = self.explored;
         self.explored += self.settings.explorers;
         let settings = &self.settings;
@@ -683,18 +692,27 @@ impl Course {
                 let unended = execution.ending == Ending::Limit;
                 if unended && assignment.detector == "hybrid" {
                     self.hybrid_is_too_slow = true;
+                } else if self.is_only_slow(&execution) {
+                    self.unfinished += 1;
                 } else if unended && !self.usual.knows(Ending::Limit) {
                     self.stuck += 1;
                     self.idle = 0;
                 }
                 let is_whole =
                     assignment.detector == witness::PRECISE && assignment.sample.is_none();
-                if is_whole && !unended {
+                if is_whole {
                     self.watched = self.watched.max(execution.elapsed);
                 }
                 None
             }
             _ => {
+                match self.is_only_slow(&execution) {
+                    true => {
+                        self.unfinished += 1;
+                        self.crawling = self.crawling.map(|times| times + 1);
+                    }
+                    false => self.crawling = None,
+                }
                 self.usual.add_controlled(&execution);
                 let steps = execution.scheduled.as_ref().map_or(0, |s| s.steps);
                 self.steps = self.steps.max(steps);
@@ -761,6 +779,18 @@ impl Course {
                 self.repeats.push((failure, again(assignment)));
             }
         }
+    }
+
+    /// Whether an execution was ended that may only have been slow.
+    fn is_only_slow(&self, execution: &Execution) -> bool {
+        let usual = &self.usual;
+        let is_over = execution.ending == Ending::Limit && !usual.knows(Ending::Limit);
+        is_over && usual.is_known() && !usual.hangs_in(execution)
+    }
+
+    /// Whether no execution under control comes to its end in time.
+    fn crawls(&self) -> bool {
+        self.crawling.is_some_and(|times| times >= CRAWLING)
     }
 
     /// Whether something was seen that was tried before in vain.
@@ -930,6 +960,11 @@ impl Course {
         self.stuck
     }
 
+    /// How many executions were ended that may only have been slow.
+    pub fn unfinished(&self) -> u32 {
+        self.unfinished
+    }
+
     /// Whether anything is confirmed.
     pub fn has_confirmed(&self) -> bool {
         let mut statuses = self.findings.iter().map(|finding| finding.status);
@@ -1015,6 +1050,10 @@ const SUSPECTS_AT_ONCE: usize = 4;
 /// An execution under a detector that takes longer is looked at as a whole once; from then on
 /// executions are sampled.
 const LONG: Duration = Duration::from_secs(1);
+
+/// After so many executions under control of which none has come to its end in time, threads
+/// go as they like.
+const CRAWLING: u32 = 8;
 
 /// In how many ways executions explore, one after the other.
 const EXPLORING_WAYS: u64 = 8;

@@ -632,3 +632,46 @@ fn many_suspects_do_not_keep_from_exploring() {
     assert_eq!(course.open(), 0);
     assert_eq!(course.findings().len(), 10);
 }
+
+/// How an execution ends whose time is up, and when.
+fn ended_after(seconds: u64) -> Result {
+    Result::Executed(Box::new(Execution {
+        ending: Ending::Limit,
+        findings: Vec::new(),
+        scheduled: None,
+        output: Text::default(),
+        complaints: Text::default(),
+        elapsed: Duration::from_secs(seconds),
+    }))
+}
+
+#[test]
+fn who_is_slow_does_not_hang() {
+    let takes_a_second = || {
+        let Result::Executed(mut execution) = well() else {
+            unreachable!()
+        };
+        execution.elapsed = Duration::from_secs(1);
+        Result::Executed(execution)
+    };
+    let mut controlled = 0;
+    let (course, _) = hunted(|task| match task {
+        Task::Usual(_) => takes_a_second(),
+        Task::Explore(Assignment { schedule, .. }) => {
+            controlled += u32::from(*schedule != Plan::Free);
+            ended_after(10)
+        }
+        _ => ended_after(30),
+    });
+    assert_eq!(course.findings(), []);
+    assert_eq!((course.stuck(), course.unfinished() > 0), (0, true));
+    // From some time on nobody tries in vain.
+    assert_eq!(controlled, CRAWLING);
+    let (course, _) = hunted(|task| match task {
+        Task::Usual(_) => takes_a_second(),
+        Task::Explore(Assignment { schedule, .. }) if *schedule == Plan::Free => takes_a_second(),
+        _ => ended_after(60),
+    });
+    assert_eq!(course.findings()[0].status, Status::Confirmed);
+    assert_eq!(course.unfinished(), 0);
+}
