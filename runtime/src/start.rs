@@ -1,5 +1,6 @@
 //! The beginning: once, before anything of the program runs.
 
+use std::ffi::c_char;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::abi::{atomic, caller, is_off, memory, with_caller};
@@ -28,10 +29,33 @@ pub(crate) fn is_ready() -> bool {
     STATE.load(Ordering::Acquire) == DONE
 }
 
+/// Finds the environment where the kernel has put it, if the C library does not know it yet.
+/// In a program that gcc has built this comes before the C library's own constructor: gcc's
+/// `libtsan_preinit.o` begins as early as we do, and says nothing of it.
+fn find_environment() {
+    unsafe extern "C" {
+        static mut environ: *const *const c_char;
+    }
+    // SAFETY: nobody else runs yet. The loader keeps where the stack begins: with the number
+    // of arguments, they themselves, a null, and the environment.
+    unsafe {
+        if !environ.is_null() {
+            return;
+        }
+        let kept = libc::dlsym(libc::RTLD_DEFAULT, c"__libc_stack_end".as_ptr());
+        if let Some(&start) = kept.cast::<*const usize>().as_ref()
+            && let Some(&count) = start.as_ref()
+        {
+            environ = start.add(count + 2).cast();
+        }
+    }
+}
+
 /// Sets the runtime up, if nobody has yet.
 pub(crate) fn init() {
     match STATE.compare_exchange(NOT_YET, UNDER_WAY, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
+            find_environment();
             real::find_all();
             shadow::init();
             cell::init();

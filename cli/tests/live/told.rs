@@ -103,6 +103,9 @@ fn locks_without_a_name_are_called_by_lines_of_the_program() {
     assert_eq!(threads, ["0.1", "0.2", "0"], "{text}");
     let waits = first(&shop)["accesses"][0]["awaits"].to_string();
     assert!(waits.contains("which thread 0.2 holds"), "{text}");
+    // Of the same line there are two.
+    let held = |at: usize| first(&shop)["accesses"][at]["locks"][0].to_string();
+    assert_ne!(held(0), held(1), "{text}");
 }
 
 /// A container that two threads use without a lock.
@@ -242,4 +245,36 @@ fn who_frees_a_block_does_not_write_to_it() {
     let text = told_of(&shop, "gcc", "program.c", FREED);
     assert!(text.contains("thread 0.2 frees the block"), "{text}");
     assert!(!text.contains("thread 0.2 writes"), "{text}");
+}
+
+#[test]
+fn what_gcc_alone_has_built_is_hunted_in() {
+    let shop = Workshop::new();
+    shop.write("program.c", READERS);
+    let flags = [
+        "-fsanitize=thread",
+        "-g",
+        "-pthread",
+        "program.c",
+        "-o",
+        "program",
+    ];
+    let built = shop.command("gcc").args(flags).output().unwrap();
+    if !built.status.success() {
+        eprintln!("skipped: gcc has no libtsan here");
+        return;
+    }
+    let hunt = [
+        "hunt",
+        "--json",
+        "f.json",
+        "--budget",
+        "60s",
+        "--",
+        "./program",
+    ];
+    let text = stdout(&shop.racehound(&hunt));
+    assert!(text.contains("R1 race on hits  confirmed"), "{text}");
+    assert!(text.contains("at program.c:7"), "{text}");
+    assert!(!text.contains("By itself the program ends with"), "{text}");
 }

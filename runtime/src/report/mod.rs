@@ -438,10 +438,20 @@ impl Reporter {
         if let Some(past) = objects::past(id) {
             let stack = self.stack(past.made);
             let location = self.location(past.address);
+            let name = lock_name(&location, past.address, &stack);
+            // Locks of the same place are told apart.
+            let is_same = |other: &&MutexInfo| {
+                let numbered = other.name.strip_prefix(&name);
+                numbered.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
+            };
+            let name = match report.mutexes.iter().filter(is_same).count() {
+                0 => name,
+                others => format!("{name} ({})", others + 1),
+            };
             report.mutexes.push(MutexInfo {
                 id,
                 address: past.address,
-                name: lock_name(&location, past.address, &stack),
+                name,
                 stack,
             });
         }
