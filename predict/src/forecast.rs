@@ -12,7 +12,9 @@ use crate::index::{Index, Settings, Stand};
 use crate::order::Atomics;
 use crate::pattern::{Kind, Pattern, builtin};
 use crate::regions::{Regions, Root};
-use crate::search::{Outcome, Search, Verdict, has_long_regions, spares_the_protected};
+use crate::search::{
+    Outcome, Search, Verdict, has_long_regions, spares_the_protected, spares_the_sheltered,
+};
 use crate::weave::{Breadth, Goal, Weave, Woven, weave, weave_with};
 
 /// What to look for, and how.
@@ -129,6 +131,7 @@ pub fn predict_until<'t>(
         atomics: options.atomics,
         regions: regions.clone(),
         thorough: !options.patterns.iter().all(spares_the_protected),
+        sparing: options.patterns.iter().all(spares_the_sheltered),
         every_access: options.patterns.iter().any(has_long_regions),
     };
     let mut index = Index::new(trace, &settings);

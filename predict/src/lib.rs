@@ -35,6 +35,8 @@ mod flow;
 mod forecast;
 mod guess;
 mod index;
+#[cfg(test)]
+mod oracle;
 mod order;
 pub mod pattern;
 pub mod regions;

@@ -97,9 +97,17 @@ impl OrderGraph {
         self.heard[self.row(b).heard as usize].get(a.0) >= time
     }
 
-    /// Whether neither must come first.
-    pub(crate) fn concurrent(&self, a: (ThreadId, Moment), b: (ThreadId, Moment)) -> bool {
-        !self.before(a, b) && !self.before(b, a)
+    /// Whether a thread can stand just behind one of its events while another one is in that
+    /// moment: what the event tells others has been told then.
+    pub(crate) fn can_stand(
+        &self,
+        (thread, event): (ThreadId, u32),
+        b: (ThreadId, Moment),
+    ) -> bool {
+        let tellings = &self.lives[thread.index()].tellings;
+        let time = 1 + tellings.partition_point(|telling| *telling <= event) as u64;
+        self.heard[self.row(b).heard as usize].get(thread) < time
+            && !self.before(b, (thread, self.moment(thread, event)))
     }
 
     fn row(&self, (thread, moment): (ThreadId, Moment)) -> &Row {
@@ -146,6 +154,8 @@ impl OrderGraph {
                 let life = &self.lives[other.index()];
                 match heard.get(other) {
                     0 => None,
+                    // Who was joined and has done nothing need not do it.
+                    _ if life.rows.is_empty() => None,
                     // A thread that was joined has told everything with its end.
                     time => Some((
                         other,

@@ -1,16 +1,18 @@
 //! A trace, made ready for the search (pecan.txt §5.1).
 //!
-//! Two passes. The first follows locks and order, and writes down what of the
+//! Three passes. The first follows locks and order, and writes down what of the
 //! trace has to do with them, the [nodes](Node); and it finds out which locations
 //! can be of interest at all: not those of one thread, nor those that nobody
 //! writes, nor those that one lock protects whose critical sections are the
-//! regions around every access. The second one indexes the accesses of the
+//! regions around every access. The second one leaves out those that stay
+//! [sheltered](shelter). The third one indexes the accesses of the
 //! others by location, thread, site, access type and lock context: accesses that
 //! agree in all of these are one [`Group`], and those of a group in the same moment
 //! of their thread are one [`Spell`], be there two or a million. Besides, it has the
 //! accesses of each region.
 
 pub(crate) mod memory;
+mod shelter;
 
 use racehound_trace::{Event, Mode, Op, SiteId, SyncId, ThreadId, Trace};
 use rustc_hash::FxHashMap;
@@ -184,6 +186,8 @@ pub(crate) struct Settings {
     /// Keep locations that locks protect, or that are of one thread: some
     /// pattern can match them nevertheless.
     pub(crate) thorough: bool,
+    /// Leave out locations that stay [sheltered](shelter): no pattern can match them.
+    pub(crate) sparing: bool,
     /// Keep every access of a region, not the first and last of each group.
     pub(crate) every_access: bool,
 }
@@ -230,7 +234,11 @@ impl<'t> Index<'t> {
             };
             settings.thorough || (s.shared && s.written && !guarded)
         };
-        let interesting: Vec<bool> = summaries.iter().map(interesting).collect();
+        let mut interesting: Vec<bool> = summaries.iter().map(interesting).collect();
+        if settings.sparing && !settings.thorough && interesting.contains(&true) {
+            let common = |slot: u32| &commons.all[summaries[slot as usize].common as usize][..];
+            interesting = index.unsheltered(settings, &interesting, &common);
+        }
         for (slot, summary) in summaries.iter().enumerate() {
             if interesting[slot] && summary.common != 0 && !settings.thorough {
                 let common = commons.all[summary.common as usize].clone();
@@ -423,7 +431,7 @@ impl<'t> Index<'t> {
         node.inner = (from, self.inner.len() as u32);
     }
 
-    /// Pass two.
+    /// The last pass.
     fn enter_accesses(&mut self, settings: &Settings, interesting: &[bool]) {
         self.heads = vec![NONE; interesting.len()];
         if !interesting.contains(&true) {

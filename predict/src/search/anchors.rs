@@ -16,7 +16,6 @@ use crate::context::ContextId;
 use crate::index::{Group, Index};
 use crate::pattern::{AccessType, Step};
 
-use super::mates::{Dealing, Extent, LARGE, Mates, Part, Visited, Wanted};
 use super::{Contours, Places, Search, Unit, fits, same_variable, units};
 
 /// Accesses that fit a unit, wherever they differ in time only.
@@ -185,10 +184,7 @@ impl Search<'_, '_> {
 
     fn survey_regions(&mut self) -> Survey {
         let (mut open, mut repeated) = (Vec::new(), Vec::new());
-        let mut extents = Vec::with_capacity(self.index.regions.len());
         let mut accesses: Vec<(u32, u8, u32, u32)> = Vec::new();
-        let mut visited: Vec<Visited> = Vec::new();
-        let mut wanted = Wanted::default();
         for number in 0..self.index.regions.len() {
             if self.is_over() {
                 break;
@@ -200,78 +196,30 @@ impl Search<'_, '_> {
                 let g = &self.index.groups[group as usize];
                 (g.slot, g.mask, group, event)
             }));
-            let thread = region.thread;
             accesses.sort_unstable();
-            visited.clear();
-            let mut is_repeated = false;
-            let count = accesses.chunk_by(|a, b| a.0 == b.0).count();
-            // Of a large one it is enough to know whether it is open.
-            let is_large = count > LARGE;
+            let (mut is_open, mut is_repeated) = (false, false);
             for of_slot in accesses.chunk_by(|a, b| a.0 == b.0) {
                 let events = || of_slot.iter().map(|(.., event)| *event);
                 let (first, last) = (events().min().unwrap_or(0), events().max().unwrap_or(0));
-                let mut open: Vec<ContextId> = Vec::new();
                 for alike in of_slot.chunk_by(|a, b| a.1 == b.1) {
                     let mut opens = |context: &ContextId| {
                         self.openness.is_open(self.index, alike[0].2, *context)
                     };
-                    if is_large {
-                        open.extend(contours.all().find(&mut opens));
-                    } else {
-                        open.extend(contours.all().filter(&mut opens));
-                    }
+                    is_open = is_open || contours.all().any(|context| opens(&context));
                     is_repeated = is_repeated
-                        || first < last
-                            && !open.is_empty()
-                            && contours.between(first, last).iter().any(opens);
+                        || first < last && contours.between(first, last).iter().any(opens);
                 }
-                let groups = of_slot.chunk_by(|a, b| a.2 == b.2);
-                let dealing = groups.map(|alike| manner(&self.index.groups[alike[0].2 as usize]));
-                let dealing = dealing.fold(0, u32::wrapping_add);
-                visited.push(Visited {
-                    slot: of_slot[0].0,
-                    is_split: of_slot.iter().any(|access| access.1 != of_slot[0].1),
-                    dealing,
-                    first,
-                    last,
-                    open,
-                });
             }
-            let part = |visited: &Visited| Part {
-                slot: visited.slot,
-                is_open: !visited.open.is_empty(),
-                is_split: visited.is_split,
-                dealing: visited.dealing,
-            };
-            let slots: Vec<Part> = visited.iter().map(part).collect();
-            if slots.iter().any(|part| part.is_open) {
+            if is_open {
                 open.push(number);
             }
             if is_repeated {
                 repeated.push(number);
             }
-            if self.wants_mates {
-                wanted.add_region(thread, &visited, |from, to| contours.between(from, to));
-            }
-            extents.push(Extent { thread, slots });
         }
-        let mates = match self.is_stopped || !self.wants_mates {
-            true => Mates::default(),
-            false => Mates::new(self.index, &extents, &wanted, &mut || (self.stop)()),
-        };
-        let has_mates = |extent: &Extent| {
-            let has_one = |part: &&Part| !mates.of(part.slot).is_empty();
-            let mated = extent.slots.iter().filter(has_one);
-            let is_own = |part: &Part| part.is_split && mates.are(part.slot, part.slot);
-            mated.take(2).count() == 2 || extent.slots.iter().any(is_own)
-        };
-        let numbers = extents.iter().enumerate();
-        let mated = numbers.filter(|(_, e)| has_mates(e)).map(|(n, _)| n);
         Survey {
             open: open.into(),
             repeated: repeated.into(),
-            mated: mated.collect(),
-            mates,
         }
     }
 
@@ -577,8 +525,7 @@ impl Search<'_, '_> {
                     let (context, foreign) = (other.context, at(between));
                     let mut gaps = index.gaps(own, events[pair[0]], events[pair[1]]);
                     let stands = gaps.any(|gap| {
-                        let here = (own, index.order.moment(own, gap.event));
-                        index.order.concurrent(here, foreign)
+                        index.order.can_stand((own, gap.event), foreign)
                             && index.contexts.can_coexist(gap.context, context)
                     });
                     if !stands {
@@ -641,24 +588,12 @@ impl Join<'_> {
     }
 }
 
-/// What a group does, as a number: its place and the sort of its accesses. Numbers that
-/// happen to be the same for two do no harm.
-fn manner(group: &Group) -> Dealing {
-    let sort = u32::from(group.reads) << 1 | u32::from(group.writes);
-    (group.site.0 << 2 | sort)
-        .wrapping_add(1)
-        .wrapping_mul(0x9e37_79b1)
-}
-
 /// What is known of all regions.
 pub(super) struct Survey {
     /// Those with an access to something that others can access meanwhile.
     open: Rc<[usize]>,
     /// Those that access something twice that others can access in between.
     pub(super) repeated: Rc<[usize]>,
-    /// Those that have two mates.
-    pub(super) mated: Rc<[usize]>,
-    pub(super) mates: Mates,
 }
 
 /// The accesses of a region that a unit may want.
@@ -715,7 +650,12 @@ type Neighbour = (ThreadId, u8, ContextId);
 impl Openness {
     /// Whether somebody else can access what a group accesses while its thread
     /// stands in this context.
-    fn is_open(&mut self, index: &mut Index<'_>, group: u32, context: ContextId) -> bool {
+    pub(super) fn is_open(
+        &mut self,
+        index: &mut Index<'_>,
+        group: u32,
+        context: ContextId,
+    ) -> bool {
         let Group {
             slot, mask, thread, ..
         } = index.groups[group as usize];

@@ -1,10 +1,10 @@
-//! Patterns of two threads on one variable, of which one acts in a region of the other, or
-//! on two that both have in a region: atomicity and atomic-set violations.
+//! Patterns of two threads on one variable, of which one acts in a region of the other:
+//! atomicity violations.
 //!
 //! # The idea
 //! Whoever goes through all accesses of all regions finds the same few places over and
-//! over, in thousands of objects. So one location is taken at a time, or two that are
-//! [mates](super::mates), and what regions do with them, as [courses](super::courses):
+//! over, in thousands of objects. So one location is taken at a time, and what regions do
+//! with it, as [courses](super::courses):
 //! whatever is the same but for memory, time and thread is one. Two courses, and which of their
 //! contexts let each other, say which accesses locks allow to fit the pattern. Once all
 //! of these have been settled, two regions with the same courses and the same leave are
@@ -15,7 +15,6 @@
 //! Order in time is not in a course. Where that speaks against accesses that locks
 //! allow, every two regions are looked at, by bisection over their moments.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -24,7 +23,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::pattern::{Pattern, Step};
 
-use super::anchors::is_acted_upon;
 use super::courses::{Course, CourseId, Courses, Excerpt, Leave, Share, Shares, Wish};
 use super::{Places, Search, Unit, units};
 
@@ -36,24 +34,6 @@ pub(super) fn is_single(pattern: &Pattern) -> bool {
     one_variable
         && matches!(&units(steps)[..], [host, guest]
             if host.thread != guest.thread && host.is_anchor && guest.steps.len() == 1)
-}
-
-/// Whether two threads have the same two variables in a region each: then these are
-/// mates.
-pub(super) fn is_coupled(pattern: &Pattern) -> bool {
-    let steps = pattern.steps();
-    let units = units(steps);
-    let has_both = |unit: &Unit| {
-        let variables = unit.steps.iter().map(|s| steps[*s].variable);
-        variables.collect::<BTreeSet<usize>>() == BTreeSet::from([0, 1])
-    };
-    let acted = |unit: &Unit| {
-        let upon = |s: &usize| is_acted_upon(steps, unit, *s);
-        unit.is_anchor && unit.steps.iter().any(upon)
-    };
-    matches!(&units[..], [a, b] if a.thread != b.thread)
-        && units.iter().all(has_both)
-        && units.iter().any(acted)
 }
 
 /// A pattern of two units.
@@ -228,39 +208,6 @@ impl Search<'_, '_> {
             let excerpts = courses.excerpts(self.index, &shares, (slot, slot), regions);
             let singles = courses.singles(self.index, slot);
             self.couple(&mut couples, &excerpts, &singles);
-        }
-    }
-
-    /// Finds what fits these patterns, of which each has two units with the same two
-    /// variables.
-    pub(super) fn find_coupled(&mut self, patterns: &[usize]) {
-        if patterns.is_empty() {
-            return;
-        }
-        let survey = self.survey();
-        let mut couples = Couples::new(self.patterns, patterns);
-        let has_mates = |accesses: &[Share]| !survey.mates.of(accesses[0].slot).is_empty();
-        let shares = Shares::new(self.index, &survey.mated, has_mates);
-        for slot in shares.slots() {
-            let with = shares.with(slot, &survey.mates);
-            for both in with.chunk_by(|a, b| a.0 == b.0) {
-                if self.is_over() {
-                    return;
-                }
-                let regions = both.iter().map(|(_, region)| *region);
-                let thread = shares.thread(both[0].1);
-                if regions
-                    .clone()
-                    .all(|region| shares.thread(region) == thread)
-                {
-                    continue;
-                }
-                let slots = (slot, both[0].0);
-                let excerpts = couples
-                    .courses
-                    .excerpts(self.index, &shares, slots, regions);
-                self.couple(&mut couples, &excerpts, &excerpts);
-            }
         }
     }
 

@@ -14,8 +14,6 @@ use crate::index::{Group, Index};
 use crate::order::{Moment, OrderGraph};
 use crate::pattern::AccessType;
 
-use super::mates::Mates;
-
 /// An access of a region.
 #[derive(Clone, Copy)]
 pub(super) struct Share {
@@ -73,37 +71,9 @@ impl Shares {
         slots
     }
 
-    /// What goes with a slot and is not before it, with a region that has both, sorted.
-    pub(super) fn with(&self, slot: u32, mates: &Mates) -> Vec<(u32, u32)> {
-        let mut found = Vec::new();
-        let others = mates.of(slot);
-        for region in self.regions(slot) {
-            let own = &self.regions[region as usize].1;
-            if others.len() < own.len() {
-                let behind = others.iter().filter(|other| **other >= slot);
-                let here = behind.filter(|other| !at(own, **other).is_empty());
-                found.extend(here.map(|other| (*other, region)));
-            } else {
-                let start = own.partition_point(|share| share.slot < slot);
-                let of_slots = own[start..].chunk_by(|a, b| a.slot == b.slot);
-                let goes = of_slots.map(|shares| shares[0].slot);
-                found.extend(
-                    goes.filter(|other| mates.are(slot, *other))
-                        .map(|other| (other, region)),
-                );
-            }
-        }
-        found.sort_unstable();
-        found
-    }
-
     /// The regions that have a slot.
     pub(super) fn regions(&self, slot: u32) -> impl Iterator<Item = u32> + '_ {
         self.by_slot.get(&slot).into_iter().flatten().copied()
-    }
-
-    pub(super) fn thread(&self, region: u32) -> ThreadId {
-        self.regions[region as usize].0
     }
 }
 

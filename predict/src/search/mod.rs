@@ -18,15 +18,16 @@
 //! For patterns with regions those regions come first that others can act in, the
 //! *anchors*, and whatever shares a location with them second: in a program that
 //! locks what it should there are none. For the built-in ones, what regions do is looked
-//! at apart from the memory it is done to ([`couples`]): thousands of objects with which
-//! the same is done at the same places are one.
+//! at apart from the memory it is done to: with one variable ([`couples`]), thousands of
+//! objects with which the same is done at the same places are one; with two ([`duets`]), the
+//! search goes from place to place.
 
 mod anchors;
-mod common;
 mod couples;
 mod courses;
-mod mates;
+mod duets;
 mod races;
+mod spans;
 
 use std::rc::Rc;
 
@@ -38,7 +39,8 @@ use crate::index::{Group, Index, Region};
 use crate::pattern::{AccessType, Kind, Pattern, Step};
 
 use anchors::{Bindings, Openness, Shape, Survey};
-use couples::{is_coupled, is_single};
+use couples::is_single;
+use duets::is_duet;
 
 /// Tries for one set of places. With groups that differ in time only, the first
 /// one nearly always settles it.
@@ -78,8 +80,6 @@ pub(crate) struct Search<'s, 't> {
     tries: FxHashMap<Places, Tries>,
     openness: Openness,
     survey: Option<Rc<Survey>>,
-    /// Whether some pattern is about mates.
-    wants_mates: bool,
     /// What was found for units that are alike.
     bindings: FxHashMap<Shape, Rc<Bindings>>,
     /// By slot: its groups, by site.
@@ -128,7 +128,6 @@ impl<'s, 't> Search<'s, 't> {
             tries: FxHashMap::default(),
             openness: Openness::default(),
             survey: None,
-            wants_mates: patterns.iter().any(is_coupled),
             bindings: FxHashMap::default(),
             groups_at: FxHashMap::default(),
             racing: FxHashSet::default(),
@@ -145,10 +144,10 @@ impl<'s, 't> Search<'s, 't> {
         let numbers = (0..self.patterns.len()).filter(with_regions);
         let (single, others): (Vec<usize>, Vec<usize>) =
             numbers.partition(|number| is_single(&self.patterns[*number]));
-        let (coupled, others): (Vec<usize>, Vec<usize>) =
-            { others.into_iter() }.partition(|number| is_coupled(&self.patterns[*number]));
+        let (duets, others): (Vec<usize>, Vec<usize>) =
+            { others.into_iter() }.partition(|number| is_duet(&self.patterns[*number]));
         self.find_single(&single);
-        self.find_coupled(&coupled);
+        self.find_duets(&duets);
         for number in others {
             self.find_tuples(number);
         }
@@ -170,6 +169,12 @@ impl<'s, 't> Search<'s, 't> {
     fn is_settled(&self, places: &Places) -> bool {
         let tries = self.tries.get(places);
         tries.is_some_and(|tries| tries.rejected >= TRIES || tries.accepted >= INSTANCES)
+    }
+
+    /// Whether something can happen at these places.
+    fn is_found(&self, places: &Places) -> bool {
+        let tries = self.tries.get(places);
+        tries.is_some_and(|tries| tries.accepted > 0)
     }
 
     /// Puts a candidate to the judge; whether it can happen.
@@ -276,6 +281,13 @@ pub(crate) fn spares_the_protected(pattern: &Pattern) -> bool {
         };
         written && own.iter().any(|a| own.iter().any(|b| overlap(a, b)))
     })
+}
+
+/// Whether what no region lets go before its end can be left out for a pattern: it has two
+/// accesses of a region between which another thread accesses what one of them, the first
+/// or the second, is about; or it is the other thread whose accesses are like that.
+pub(crate) fn spares_the_sheltered(pattern: &Pattern) -> bool {
+    pattern.kind() == Kind::Race || is_single(pattern) || is_duet(pattern)
 }
 
 /// Whether some region of a pattern has more than two of its steps.
