@@ -29,16 +29,15 @@ use crate::index::Index;
 use crate::order::Moment;
 use crate::pattern::{AccessType, Pattern, Step};
 
-use super::spans::{Need, Place, Set, Span, Stays, View, Visit};
+use super::spans::{Need, Outlook, Place, Set, Span, Stays, View, Visit};
 use super::{Places, Search, Unit, units};
 
 /// So many that can happen are taken of two spans: others are about other memory and
 /// threads.
 const OF_TWO: u32 = 2;
 
-/// So many regions of either unit are looked at first, and so many times as many then.
-const FIRST: usize = 32;
-const FURTHER: usize = 8;
+/// So many regions of either unit are looked at first, and then all.
+const SOME: [usize; 2] = [32, 256];
 
 /// A pattern of two units with two accesses each.
 struct Duet {
@@ -365,6 +364,7 @@ fn each_same(few: &[Visit], mut many: &[Visit], mut show: impl FnMut(&Visit, &Vi
 struct Duets {
     stays: Stays,
     gaps: FxHashMap<([Place; 2], Need), Rc<Set>>,
+    successions: FxHashMap<Need, Rc<[(Place, Place)]>>,
 }
 
 impl Duets {
@@ -373,6 +373,14 @@ impl Duets {
         let known = self.gaps.entry((places, need));
         let gaps = known.or_insert_with(|| Rc::new(stays.gaps(index, places, need)));
         gaps.clone()
+    }
+
+    fn successions(&mut self, need: Need) -> Rc<[(Place, Place)]> {
+        let stays = &self.stays;
+        let known = self.successions.entry(need);
+        known
+            .or_insert_with(|| stays.successions(need).into())
+            .clone()
     }
 
     /// Whether locks allow a duet at some of the regions that have these places.
@@ -396,6 +404,7 @@ impl Search<'_, '_> {
         let mut duets = Duets {
             stays: Stays::new(self.index, &mut self.openness),
             gaps: FxHashMap::default(),
+            successions: FxHashMap::default(),
         };
         for &pattern in patterns {
             let steps = self.patterns[pattern].steps();
@@ -407,7 +416,7 @@ impl Search<'_, '_> {
 
     fn find_duet(&mut self, duets: &mut Duets, duet: &Duet) {
         let needs = duet.needs();
-        let successions = needs.map(|need| duets.stays.successions(need));
+        let successions = needs.map(|need| duets.successions(need));
         let mut candidates: Vec<[[Place; 2]; 2]> = Vec::new();
         {
             let stays = &duets.stays;
@@ -450,19 +459,33 @@ impl Search<'_, '_> {
         if !duets.is_let(self.index, duet, places) {
             return;
         }
-        let needs = duet.needs();
+        let (needs, sides) = (duet.needs(), duet.sides());
         let stays = &duets.stays;
-        let [mut ours, mut theirs] = [0, 1].map(|unit| stays.spans(places[unit], needs[unit]));
-        // Most of what can happen can happen soon.
-        let mut count = FIRST;
-        loop {
-            stays.extend(self.index, &mut ours, count);
-            stays.extend(self.index, &mut theirs, count);
+        let outlooks = [0, 1].map(|unit: usize| Outlook {
+            places: places[unit],
+            need: needs[unit],
+            rivals: sides.map(|side| places[1 - unit][side]),
+        });
+        let [mut ours, mut theirs] = outlooks.map(|outlook| stays.spans(outlook));
+        // Most of what can happen can happen soon. If not, only those regions of the many are
+        // looked at that have to do with the few.
+        for count in SOME.into_iter().chain([usize::MAX]) {
+            let is_last = count == usize::MAX;
+            let [few, many] = match ours.estimate() <= theirs.estimate() {
+                true => [&mut ours, &mut theirs],
+                false => [&mut theirs, &mut ours],
+            };
+            stays.extend(self.index, few, count, None);
+            if is_last && few.all.is_empty() {
+                return;
+            }
+            let others = is_last.then_some((&*few, sides));
+            stays.extend(self.index, many, count, others);
             for span in &ours.all {
-                for other in theirs.sharing(span, duet.sides()) {
+                for other in theirs.sharing(span, sides) {
                     let spans = [span, &theirs.all[other as usize]];
-                    if duet.is_let(self.index, spans.map(Span::contexts)) {
-                        self.find_in(duets, duet, places, spans, &goal);
+                    if duet.is_let(self.index, spans.map(|span| span.contexts(self.index))) {
+                        self.find_in(duets, duet, &outlooks, spans, &goal);
                     }
                     if self.is_settled(&goal) || self.is_over() {
                         return;
@@ -472,7 +495,6 @@ impl Search<'_, '_> {
             if self.is_found(&goal) || ours.is_complete() && theirs.is_complete() {
                 return;
             }
-            count = count.saturating_mul(FURTHER);
         }
     }
 
@@ -481,7 +503,7 @@ impl Search<'_, '_> {
         &mut self,
         duets: &Duets,
         duet: &Duet,
-        places: [[Place; 2]; 2],
+        outlooks: &[Outlook; 2],
         spans: [&Span; 2],
         goal: &Places,
     ) {
@@ -497,12 +519,11 @@ impl Search<'_, '_> {
         if !is_let {
             return;
         }
-        let needs = duet.needs();
         for [mine, other] in self.encounters(spans) {
             let times = [spans[0].times[mine].0, spans[1].times[other].0];
             let [Some(ours), Some(theirs)] = [0, 1].map(|unit| {
                 let stays = &duets.stays;
-                stays.view(self.index, times[unit], places[unit], needs[unit])
+                stays.view(self.index, times[unit], &outlooks[unit])
             }) else {
                 continue;
             };

@@ -10,6 +10,8 @@
 //! can access its variable behind it, or before it. In a program that locks what it should
 //! there are hardly any.
 
+use std::cell::OnceCell;
+
 use racehound_trace::{SiteId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -29,6 +31,15 @@ pub(super) type Place = u32;
 pub(super) struct Need {
     pub(super) behind_first: bool,
     pub(super) before_second: bool,
+}
+
+/// Two places of a region, and where others access the same.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outlook {
+    pub(super) places: [Place; 2],
+    pub(super) need: Need,
+    /// Where others access what is accessed at the first place, and at the second.
+    pub(super) rivals: [Place; 2],
 }
 
 /// An access of a region.
@@ -80,6 +91,8 @@ pub(super) struct Stays {
     conflicts: Vec<Vec<Place>>,
     /// By place: the contexts there.
     contexts: Vec<Set>,
+    /// By place and slot: who accesses it there, and in which contexts.
+    visitors: FxHashMap<(Place, u32), Vec<(ThreadId, ContextId)>>,
 }
 
 impl Stays {
@@ -155,11 +168,17 @@ impl Stays {
 
     fn find_contexts(&mut self, index: &Index<'_>) {
         self.contexts = vec![Set::new(); self.places.len()];
-        for visit in self.all.iter().flat_map(|stay| &stay.visits) {
-            let contexts = &mut self.contexts[visit.place as usize];
-            let context = index.groups[visit.group as usize].context;
-            if contexts.last() != Some(&context) {
-                contexts.push(context);
+        for stay in &self.all {
+            for visit in &stay.visits {
+                let contexts = &mut self.contexts[visit.place as usize];
+                let context = index.groups[visit.group as usize].context;
+                if contexts.last() != Some(&context) {
+                    contexts.push(context);
+                }
+                let visitors = self.visitors.entry((visit.place, visit.slot)).or_default();
+                if !visitors.contains(&(stay.thread, context)) {
+                    visitors.push((stay.thread, context));
+                }
             }
         }
         for contexts in &mut self.contexts {
@@ -277,10 +296,10 @@ impl Stays {
     }
 
     /// What regions do at two places, where it counts; nothing is looked at yet.
-    pub(super) fn spans(&self, places: [Place; 2], need: Need) -> Spans {
+    pub(super) fn spans(&self, outlook: Outlook) -> Spans {
+        let places = outlook.places;
         Spans {
-            places,
-            need,
+            outlook,
             regions: self.with_both(places),
             taken: 0,
             all: Vec::new(),
@@ -289,22 +308,35 @@ impl Stays {
         }
     }
 
-    /// Looks at more regions, until it is so many.
-    pub(super) fn extend(&self, index: &Index<'_>, spans: &mut Spans, count: usize) {
+    /// Looks at more regions, until it is so many; only at those that share slots with others,
+    /// if these are given: `sides` tells which of their places goes with the first of these
+    /// and which with the second.
+    pub(super) fn extend(
+        &self,
+        index: &Index<'_>,
+        spans: &mut Spans,
+        count: usize,
+        others: Option<(&Spans, [usize; 2])>,
+    ) {
         let end = count.min(spans.regions.len()).max(spans.taken);
         for span in &mut spans.all {
             span.has_grown = false;
         }
         for at in spans.taken..end {
             let region = spans.regions[at];
-            let Some(view) = self.view(index, region, spans.places, spans.need) else {
+            let stay = &self.all[region as usize];
+            let visits = spans.outlook.places.map(|place| stay.at(place));
+            if others.is_some_and(|(others, sides)| !others.meet(stay.thread, visits, sides)) {
+                continue;
+            }
+            let Some(view) = self.view(index, region, &spans.outlook) else {
                 continue;
             };
             let ends = [view.first, view.last].map(|event| index.order.moment(view.thread, event));
             let next = spans.all.len();
             let number = *spans.known.entry(view.key()).or_insert(next);
             if number == next {
-                spans.add(index, view);
+                spans.add(view);
             }
             let span = &mut spans.all[number];
             if span
@@ -320,29 +352,53 @@ impl Stays {
     }
 
     /// What a region does at two places, if it does it one after the other.
-    pub(super) fn view(
-        &self,
-        index: &Index<'_>,
-        region: u32,
-        places: [Place; 2],
-        need: Need,
-    ) -> Option<View> {
+    pub(super) fn view(&self, index: &Index<'_>, region: u32, outlook: &Outlook) -> Option<View> {
+        let &Outlook {
+            places,
+            need,
+            rivals,
+        } = outlook;
         let stay = &self.all[region as usize];
         let (first, last) = self.ends(region, places, need)?;
-        let within = |visit: &&Visit| (first..=last).contains(&visit.event);
+        let is_within = |visit: &Visit| (first..=last).contains(&visit.event);
+        let segments = segments(index, stay.thread, first, last);
+        // Whether there is somebody whom the locks of this region let at the other place.
+        let is_met = |visit: &Visit, rival: Place| {
+            let visitors = self.visitors.get(&(rival, visit.slot));
+            visitors.into_iter().flatten().any(|(thread, context)| {
+                let lets = |segment: &Segment| index.contexts.can_coexist(segment.1, *context);
+                *thread != stay.thread && segments.iter().any(lets)
+            })
+        };
+        let is_first =
+            |visit: &&Visit| is_within(visit) && (!need.behind_first || is_met(visit, rivals[0]));
+        let is_second =
+            |visit: &&Visit| is_within(visit) && (!need.before_second || is_met(visit, rivals[1]));
+        let firsts: Vec<Visit> = { stay.firsts(places[0], need) }
+            .filter(is_first)
+            .copied()
+            .collect();
+        if firsts.is_empty() {
+            return None;
+        }
+        let seconds: Vec<Visit> = { stay.seconds(places[1], need) }
+            .filter(is_second)
+            .copied()
+            .collect();
+        if seconds.is_empty() {
+            return None;
+        }
         let sorted = |visits: Vec<Visit>| {
             let mut visits = visits;
             visits.sort_by_key(|visit| (visit.slot, visit.event));
             visits
         };
-        let firsts = stay.firsts(places[0], need).filter(within).copied();
-        let seconds = stay.seconds(places[1], need).filter(within).copied();
         Some(View {
             thread: stay.thread,
             first,
             last,
-            visits: [sorted(firsts.collect()), sorted(seconds.collect())],
-            segments: segments(index, stay.thread, first, last),
+            visits: [sorted(firsts), sorted(seconds)],
+            segments,
         })
     }
 }
@@ -421,6 +477,15 @@ struct Sets {
 }
 
 impl Sets {
+    fn new(index: &Index<'_>, view: &View) -> Self {
+        let context = |visit: &Visit| index.groups[visit.group as usize].context;
+        let sets = Self {
+            gaps: view.segments.iter().map(|(_, context)| *context).collect(),
+            visits: [0, 1].map(|side: usize| view.visits[side].iter().map(context).collect()),
+        };
+        sets.sorted()
+    }
+
     fn sorted(mut self) -> Self {
         for set in [&mut self.gaps].into_iter().chain(&mut self.visits) {
             set.sort_unstable();
@@ -434,9 +499,7 @@ impl Sets {
 pub(super) struct Span {
     /// The first of them.
     pub(super) view: View,
-    /// By place: the slots, sorted.
-    slots: [Vec<u32>; 2],
-    sets: Sets,
+    sets: OnceCell<Sets>,
     /// The regions, with the moments of their ends.
     pub(super) times: Vec<(u32, [Moment; 2])>,
     /// Whether there are more of these than before.
@@ -445,29 +508,34 @@ pub(super) struct Span {
 
 impl Span {
     /// The contexts between its accesses, and of either.
-    pub(super) fn contexts(&self) -> (&[ContextId], [&[ContextId]; 2]) {
-        let [first, second] = &self.sets.visits;
-        (&self.sets.gaps, [first, second])
+    pub(super) fn contexts(&self, index: &Index<'_>) -> (&[ContextId], [&[ContextId]; 2]) {
+        let sets = self.sets.get_or_init(|| Sets::new(index, &self.view));
+        let [first, second] = &sets.visits;
+        (&sets.gaps, [first, second])
+    }
+
+    /// The slots at one of its places, sorted.
+    fn slots(&self, side: usize) -> impl Iterator<Item = u32> + '_ {
+        let alike = self.view.visits[side].chunk_by(|a, b| a.slot == b.slot);
+        alike.map(|visits| visits[0].slot)
     }
 
     /// Whether two spans share a slot at these places.
     fn shares(&self, side: usize, other: &Self, its: usize) -> bool {
-        let (mut few, mut many) = (&self.slots[side][..], &other.slots[its][..]);
+        let (mut few, mut many) = (&self.view.visits[side][..], &other.view.visits[its][..]);
         if few.len() > many.len() {
             std::mem::swap(&mut few, &mut many);
         }
-        few.iter().any(|slot| {
-            let at = many.partition_point(|other| other < slot);
-            many = &many[at..];
-            many.first() == Some(slot)
+        few.iter().any(|visit| {
+            many = &many[many.partition_point(|other| other.slot < visit.slot)..];
+            many.first().is_some_and(|other| other.slot == visit.slot)
         })
     }
 }
 
 /// Spans of two places.
 pub(super) struct Spans {
-    places: [Place; 2],
-    need: Need,
+    outlook: Outlook,
     /// All regions that have both places, and how many of them have been looked at.
     regions: Vec<u32>,
     taken: usize,
@@ -478,30 +546,49 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    fn add(&mut self, index: &Index<'_>, view: View) {
+    fn add(&mut self, view: View) {
         let number = self.all.len() as u32;
-        let slots = [0, 1].map(|side: usize| {
-            let mut slots: Vec<u32> = view.visits[side].iter().map(|visit| visit.slot).collect();
-            slots.dedup();
-            slots
-        });
-        for (side, slots) in slots.iter().enumerate() {
-            for slot in slots {
-                self.by_slot[side].entry(*slot).or_default().push(number);
-            }
-        }
-        let context = |visit: &Visit| index.groups[visit.group as usize].context;
-        let sets = Sets {
-            gaps: view.segments.iter().map(|(_, context)| *context).collect(),
-            visits: [0, 1].map(|side: usize| view.visits[side].iter().map(context).collect()),
-        };
-        self.all.push(Span {
+        let span = Span {
             view,
-            slots,
-            sets: sets.sorted(),
+            sets: OnceCell::new(),
             times: Vec::new(),
             has_grown: true,
-        });
+        };
+        for side in [0, 1] {
+            for slot in span.slots(side) {
+                self.by_slot[side].entry(slot).or_default().push(number);
+            }
+        }
+        self.all.push(span);
+    }
+
+    /// How many there will be, as far as one can tell.
+    pub(super) fn estimate(&self) -> usize {
+        self.all.len() * self.regions.len() / self.taken.max(1)
+    }
+
+    /// Whether one of them shares slots with visits of another thread to two places: `sides`
+    /// tells which of its places goes with the first and which with the second.
+    fn meet(&self, thread: ThreadId, visits: [&[Visit]; 2], sides: [usize; 2]) -> bool {
+        let with = |side: usize| {
+            let slots = visits[side].iter().map(|visit| visit.slot);
+            slots.flat_map(move |slot| self.having(sides[side], slot))
+        };
+        let count = |side: usize| -> usize {
+            let slots = visits[side].iter().map(|visit| visit.slot);
+            slots.map(|slot| self.having(sides[side], slot).len()).sum()
+        };
+        let side = usize::from(count(1) < count(0));
+        let (other, its) = (visits[1 - side], sides[1 - side]);
+        { with(side) }.any(|number| {
+            let view = &self.all[*number as usize].view;
+            let theirs = &view.visits[its];
+            let shares = |visit: &Visit| {
+                let found = theirs.binary_search_by_key(&visit.slot, |its| its.slot);
+                found.is_ok()
+            };
+            view.thread != thread && other.iter().any(shares)
+        })
     }
 
     /// Whether all regions have been looked at.
@@ -517,14 +604,12 @@ impl Spans {
     /// `sides` tells which of their places goes with its first and which with its second.
     pub(super) fn sharing(&self, span: &Span, sides: [usize; 2]) -> Vec<u32> {
         let count = |side: usize| -> usize {
-            let slots = span.slots[side].iter();
-            slots
-                .map(|slot| self.having(sides[side], *slot).len())
-                .sum()
+            let slots = span.slots(side);
+            slots.map(|slot| self.having(sides[side], slot).len()).sum()
         };
         let side = usize::from(count(1) < count(0));
-        let slots = span.slots[side].iter();
-        let with = slots.flat_map(|slot| self.having(sides[side], *slot));
+        let slots = span.slots(side);
+        let with = slots.flat_map(|slot| self.having(sides[side], slot));
         let mut found: Vec<u32> = with.copied().collect();
         found.sort_unstable();
         found.dedup();
