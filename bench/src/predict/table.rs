@@ -13,7 +13,7 @@ use racehound_report::table::{Table, thousands};
 /// atomic, and what the paper has: REAL and F.
 type Subject = (&'static str, &'static str, &'static str, (u32, u32));
 
-const SUBJECTS: [Subject; 10] = [
+const SUBJECTS: [Subject; 14] = [
     ("pecan/account.c", "Account", "", (15, 0)),
     ("pecan/buggy_program.c", "BuggyPrg", "work", (10, 0)),
     ("pecan/critical.c", "Critical", "", (28, 0)),
@@ -22,6 +22,10 @@ const SUBJECTS: [Subject; 10] = [
     ("pecan/merge_sort.c", "MergeSort", "sort_beside", (8, 10)),
     ("pecan/shop.c", "Shop", "buy", (4, 0)),
     ("figures/pecan_stringbuffer.cpp", "StringBuf", "", (1, 0)),
+    ("racefuzzer/array_list.cpp", "ArrayList", "", (11, 0)),
+    ("racefuzzer/linked_list.cpp", "LinkedList", "", (13, 0)),
+    ("racefuzzer/hash_set.cpp", "HashSet", "", (10, 0)),
+    ("racefuzzer/tree_set.cpp", "TreeSet", "", (10, 0)),
     ("figures/pecan_6.cpp", "OpenJMS", "", (34, 66)),
     ("figures/pecan_7.cpp", "Jigsaw", "getNextEvent*", (36, 57)),
 ];

@@ -50,6 +50,8 @@ pub(super) struct Visit {
     pub(super) group: u32,
     pub(super) slot: u32,
     pub(super) mask: u8,
+    /// How many nodes of its thread come up to it.
+    passed: u32,
     /// Whether others can access it later in the region, and earlier.
     open_behind: bool,
     open_before: bool,
@@ -68,12 +70,12 @@ impl Stay {
         &self.visits[start..start + count]
     }
 
-    fn firsts(&self, place: Place, need: Need) -> impl Iterator<Item = &Visit> {
+    fn firsts(&self, place: Place, need: Need) -> impl DoubleEndedIterator<Item = &Visit> {
         let counts = move |visit: &&Visit| visit.open_behind || !need.behind_first;
         self.at(place).iter().filter(counts)
     }
 
-    fn seconds(&self, place: Place, need: Need) -> impl Iterator<Item = &Visit> {
+    fn seconds(&self, place: Place, need: Need) -> impl DoubleEndedIterator<Item = &Visit> {
         let counts = move |visit: &&Visit| visit.open_before || !need.before_second;
         self.at(place).iter().filter(counts)
     }
@@ -136,10 +138,20 @@ impl Stays {
         let (Some(&(_, first)), Some(&(_, last))) = (accesses.first(), accesses.last()) else {
             return;
         };
-        let segments = segments(index, thread, first, last);
+        let gaps = index.gaps(thread, first, last);
+        let segments: Vec<Segment> = gaps.map(|gap| (gap.event, gap.context)).collect();
         let mut rooms: FxHashMap<(u32, u8), Option<(u32, u32)>> = FxHashMap::default();
         let mut visits = Vec::with_capacity(accesses.len());
+        let nodes = &index.nodes[thread.index()];
+        let mut passed = nodes.partition_point(|node| node.event <= first) as u32;
         for (group, event) in accesses {
+            let nodes = &index.nodes[thread.index()];
+            while nodes
+                .get(passed as usize)
+                .is_some_and(|node| node.event <= event)
+            {
+                passed += 1;
+            }
             let g = &index.groups[group as usize];
             let (slot, mask, site) = (g.slot, g.mask, g.site);
             let sorts = [(g.reads, AccessType::Read), (g.writes, AccessType::Write)];
@@ -153,6 +165,7 @@ impl Stays {
                     group,
                     slot,
                     mask,
+                    passed,
                     open_behind: room.is_some_and(|(_, until)| until > event),
                     open_before: room.is_some_and(|(from, _)| from < event),
                 });
@@ -242,7 +255,7 @@ impl Stays {
                 let place = of_place[0].place;
                 let begins = stay.firsts(place, need).next();
                 ends.extend(begins.map(|visit| (visit.event, true, place)));
-                let stops = stay.seconds(place, need).last();
+                let stops = stay.seconds(place, need).next_back();
                 ends.extend(stops.map(|visit| (visit.event, false, place)));
             }
             ends.sort_unstable();
@@ -279,7 +292,8 @@ impl Stays {
         for region in self.with_both(places) {
             if let Some((first, last)) = self.ends(region, places, need) {
                 let thread = self.all[region as usize].thread;
-                found.extend(index.gaps(thread, first, last).map(|gap| gap.context));
+                let segments = segments(index, thread, first, last.event);
+                found.extend(segments.map(|(_, context)| context));
             }
         }
         let mut found: Set = found.into_iter().collect();
@@ -288,11 +302,11 @@ impl Stays {
     }
 
     /// The first access at the first place and the last one at the second.
-    fn ends(&self, region: u32, places: [Place; 2], need: Need) -> Option<(u32, u32)> {
+    fn ends(&self, region: u32, places: [Place; 2], need: Need) -> Option<(&Visit, &Visit)> {
         let stay = &self.all[region as usize];
-        let first = stay.firsts(places[0], need).next()?.event;
-        let last = stay.seconds(places[1], need).last()?.event;
-        (first < last).then_some((first, last))
+        let first = stay.firsts(places[0], need).next()?;
+        let last = stay.seconds(places[1], need).next_back()?;
+        (first.event < last.event).then_some((first, last))
     }
 
     /// What regions do at two places, where it counts; nothing is looked at yet.
@@ -359,9 +373,10 @@ impl Stays {
             rivals,
         } = outlook;
         let stay = &self.all[region as usize];
-        let (first, last) = self.ends(region, places, need)?;
+        let (start, end) = self.ends(region, places, need)?;
+        let (first, last) = (start.event, end.event);
         let is_within = |visit: &Visit| (first..=last).contains(&visit.event);
-        let segments = segments(index, stay.thread, first, last);
+        let segments: Vec<Segment> = segments(index, stay.thread, start, last).collect();
         // Whether there is somebody whom the locks of this region let at the other place.
         let is_met = |visit: &Visit, rival: Place| {
             let visitors = self.visitors.get(&(rival, visit.slot));
@@ -406,10 +421,22 @@ impl Stays {
 /// Where a context begins: behind which event.
 pub(super) type Segment = (u32, ContextId);
 
-/// The contexts from one event of a thread to another.
-fn segments(index: &Index<'_>, thread: ThreadId, from: u32, to: u32) -> Vec<Segment> {
-    let gaps = index.gaps(thread, from, to);
-    gaps.map(|gap| (gap.event, gap.context)).collect()
+/// The contexts from a visit to a later event of its thread, as [`Index::gaps`] has them.
+fn segments<'i>(
+    index: &'i Index<'_>,
+    thread: ThreadId,
+    from: &Visit,
+    to: u32,
+) -> impl Iterator<Item = Segment> + 'i {
+    let (passed, event) = (from.passed as usize, from.event);
+    let nodes = &index.nodes[thread.index()];
+    let here = passed
+        .checked_sub(1)
+        .map_or(ContextId::FREE, |last| nodes[last].context);
+    let within = nodes[passed..]
+        .iter()
+        .take_while(move |node| node.event < to);
+    std::iter::once((event, here)).chain(within.map(|node| (node.event, node.context)))
 }
 
 /// From where on and until where others can access what a group does, if at all.
