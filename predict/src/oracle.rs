@@ -202,7 +202,6 @@ fn check_all(patterns: &[Pattern], seeds: std::ops::Range<u64>, at_least: usize)
             anomalies += count;
         }
     }
-    println!("{known} traces, {anomalies} anomalies");
     assert!(anomalies >= at_least, "{known} traces, {anomalies}");
 }
 
