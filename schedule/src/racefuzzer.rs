@@ -37,7 +37,10 @@
 //! * [`Resolution`] can be other than random, to try both orders on purpose.
 //! * Who sleeps is enabled in the paper. Here it wakes when somebody who is postponed
 //!   would go otherwise; with every other seed, the odd ones, at any time before that as
-//!   well: what a thread does after a short nap may have to come before all else.
+//!   well if it takes a nap: what a thread does after that may have to come before all
+//!   else. Where who is postponed holds a lock that others wait for, who has gone to sleep
+//!   for long is mostly left alone: there the paper's algorithm lets the postponed one go,
+//!   and the others come to the pair after that.
 //!
 //! # What is promised, and what is not
 //! A pair is confirmed in every run if every run brings some thread to one of
@@ -340,6 +343,12 @@ impl RaceFuzzer {
         }
     }
 
+    /// Whether everybody stands at a statement of the race set, and nobody has met.
+    fn all_stand(&self, enabled: &[Pending]) -> bool {
+        let meets = |a: &Pending| enabled.iter().any(|b| a.races_with(b));
+        enabled.iter().all(|p| self.in_race_set(p) && !meets(p))
+    }
+
     /// The thread that went last, if there is no reason for a switch (§4).
     fn goes_on(&self, enabled: &[Pending]) -> Option<usize> {
         let (thread, since) = self.current.filter(|&(thread, _)| !self.stops(thread))?;
@@ -378,9 +387,17 @@ impl Strategy for RaceFuzzer {
         let somebody_goes = !self.resolved.is_empty()
             || !self.released.is_empty()
             || self.postponed.iter().any(overdue);
-        let meets = |a: &Pending| enabled.iter().any(|b| a.races_with(b));
         let is_restless = self.seed % 2 == 1 && restless::wakes(self.seed, self.step, enabled);
-        !somebody_goes && (is_restless || enabled.iter().all(|p| self.in_race_set(p) && !meets(p)))
+        !somebody_goes && (is_restless || self.all_stand(enabled))
+    }
+
+    /// Restlessness is about naps. Who stands at its statement with a lock that others wait
+    /// for keeps away those who are awake; whoever has gone to bed is waited for then in one
+    /// case of eight.
+    fn awaits_naps_only(&self, enabled: &[Pending], keeps_others: bool) -> bool {
+        let coin = |salt: u64| restless::wakes(self.seed ^ salt, self.step, enabled);
+        let for_once = || [1, 2, 3].into_iter().all(|index| coin(index << 32));
+        !self.all_stand(enabled) || keeps_others && !for_once()
     }
 
     fn stops(&self, thread: ThreadId) -> bool {
@@ -472,6 +489,17 @@ mod tests {
         }
         fuzzer.release(ThreadId(0));
         assert!(!fuzzer.awaits_sleepers(&[writes]));
+    }
+
+    #[test]
+    fn whoever_sleeps_for_long_is_rarely_waited_for_while_others_are_kept_away() {
+        let stand = [at(0, A, write(7))];
+        let elsewhere = [at(2, ELSEWHERE, acquire())];
+        assert!(!fuzzer(2).awaits_naps_only(&stand, false));
+        assert!(fuzzer(3).awaits_naps_only(&elsewhere, false));
+        let naps_only = |seed: &u64| fuzzer(*seed).awaits_naps_only(&stand, true);
+        let often = (0..1_000).filter(naps_only).count();
+        assert!((800..950).contains(&often), "{often}");
     }
 
     #[test]

@@ -83,6 +83,10 @@ impl<S: Strategy> Strategy for Recording<S> {
         self.strategy.awaits_sleepers(enabled)
     }
 
+    fn awaits_naps_only(&self, enabled: &[Pending], keeps_others: bool) -> bool {
+        self.strategy.awaits_naps_only(enabled, keeps_others)
+    }
+
     fn time_passed(&mut self) {
         self.choices.push(Choice::Time);
         self.strategy.time_passed();

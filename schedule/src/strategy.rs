@@ -104,6 +104,13 @@ pub trait Strategy {
         false
     }
 
+    /// Whether it waits for such a thread only if that takes a nap and is not away for
+    /// long, one of these perhaps keeping others from going on meanwhile.
+    fn awaits_naps_only(&self, enabled: &[Pending], keeps_others: bool) -> bool {
+        let _ = (enabled, keeps_others);
+        false
+    }
+
     /// Learns that time has passed for that reason, and somebody woke.
     fn time_passed(&mut self) {}
 
@@ -184,6 +191,9 @@ macro_rules! forward {
         }
         fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
             (**self).awaits_sleepers(enabled)
+        }
+        fn awaits_naps_only(&self, enabled: &[Pending], keeps_others: bool) -> bool {
+            (**self).awaits_naps_only(enabled, keeps_others)
         }
         fn time_passed(&mut self) {
             (**self).time_passed();

@@ -20,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::baton::Baton;
 use super::clock::{Clock, Moment};
 use super::ending::LastStack;
-use super::holders::Locks;
+use super::holders::{Holders, Locks};
 use super::signalling::{self, Set};
 use super::sites::{Names, TraceNames};
 use super::team::Team;
@@ -518,7 +518,7 @@ impl Roster {
             }
             let would_wait =
                 !enabled.is_empty() && self.chooser.strategy().awaits_sleepers(&enabled);
-            if would_wait && self.wake_a_sleeper() {
+            if would_wait && self.wake_a_sleeper(&enabled) {
                 self.chooser.strategy().time_passed();
                 if let Some(choices) = &mut self.choices {
                     choices.push(Choice::Time);
@@ -772,18 +772,44 @@ impl Roster {
         self.chooser.strategy().stops(ThreadId(number))
     }
 
+    /// Whether one of these has a lock that somebody waits for.
+    fn keep_others(&self, enabled: &[Pending]) -> bool {
+        let has = |holders: &Holders| {
+            let mut holding = holders.readers.iter().chain(&holders.owner);
+            holding.any(|&thread| enabled.iter().any(|p| p.thread.0 == thread))
+        };
+        let wanted = |member: &Member| match member.want {
+            Want::Lock { address, .. } => Some(address),
+            Want::Notice { lock, .. } if member.told => Some(lock),
+            _ => None,
+        };
+        let mut wanted = self.standing(Standing::Waiting).filter_map(wanted);
+        wanted.any(|lock| self.locks.holders(lock).is_some_and(has))
+    }
+
     /// Lets time pass if who waits for the next moment just sleeps, or waits for so short
     /// a time that a busy machine may well let it pass. Whoever is more patient counts on
     /// what others do in time.
-    fn wake_a_sleeper(&mut self) -> bool {
+    fn wake_a_sleeper(&mut self, enabled: &[Pending]) -> bool {
         const SHORT: u64 = 100_000_000;
+        const NAP: u64 = 10_000_000;
         let now = self.clock.now();
+        let keeps_others = self.keep_others(enabled);
+        let naps_only = self
+            .chooser
+            .strategy()
+            .awaits_naps_only(enabled, keeps_others);
         let waiting = self.standing(Standing::Waiting);
         let next = waiting.filter(|m| m.until.is_some() && !m.timed_out);
         let next = next.min_by_key(|m| m.until);
-        let is_short = |until: Moment| until.0.saturating_sub(now.0) <= SHORT;
-        let passes =
-            |member: &Member| member.want == Want::Time || member.until.is_some_and(is_short);
+        let is_short = |until: Moment, most: u64| until.0.saturating_sub(now.0) <= most;
+        let passes = |member: &Member| {
+            let is_within = |most| member.until.is_some_and(|until| is_short(until, most));
+            match naps_only {
+                true => is_within(NAP),
+                false => member.want == Want::Time || is_within(SHORT),
+            }
+        };
         next.is_some_and(passes) && self.let_time_pass()
     }
 
