@@ -217,6 +217,8 @@ impl Turn {
                 lock: Some(lock),
             })
         });
+        // It may be since the turn was given away; from now on it interrupts the wait.
+        cancellation_point();
     }
 
     /// Waits for a condition with a mutex that is given up meanwhile.
