@@ -7,6 +7,7 @@
 //! its thread. So it does in every execution alike, but for signals from outside.
 
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::clock::Until;
@@ -64,6 +65,19 @@ pub(crate) enum Addressee {
     Anybody,
 }
 
+/// The thread to which a signal is on its way whose sender waits for it to arrive, with
+/// the roster in its hands.
+static ADDRESSEE: AtomicI32 = AtomicI32::new(NOBODY);
+const NOBODY: i32 = 0;
+
+/// Whether somebody waits for a signal to arrive at the current thread, and does what is
+/// to be done then.
+pub(crate) fn is_expected() -> bool {
+    // SAFETY: asks who we are.
+    let me = unsafe { libc::gettid() };
+    ADDRESSEE.load(Ordering::Relaxed) == me
+}
+
 impl Roster {
     /// Sends a signal to a thread of the process, and waits until it has come. The
     /// error, if any.
@@ -82,21 +96,29 @@ impl Roster {
         let os_id = member.os_id;
         let expected = signals::is_ours(signal)
             && Mail::of(os_id).is_some_and(|mail| mail.blocked & only(signal) == 0);
-        let before = member.arrivals();
-        let sent = letter.post(process, Some(os_id));
         let may_wait = matches!(member.standing, Standing::Waiting | Standing::Running);
-        if sent != 0 || !expected || !may_wait {
-            return sent;
+        if !expected || !may_wait {
+            return letter.post(process, Some(os_id));
         }
+        let before = member.arrivals();
+        ADDRESSEE.store(os_id, Ordering::Relaxed);
+        let sent = letter.post(process, Some(os_id));
         const LONGEST: Duration = Duration::from_millis(200);
         let began = Instant::now();
-        while member.arrivals() == before && began.elapsed() < LONGEST {
+        let is_late = || began.elapsed() > LONGEST;
+        while sent == 0 && member.arrivals() == before && !is_late() {
             std::thread::yield_now();
         }
-        if member.standing == Standing::Waiting {
+        ADDRESSEE.store(NOBODY, Ordering::Relaxed);
+        // Until it is through with this one, others like it would become one.
+        let is_blocked = || Mail::of(os_id).is_some_and(|mail| mail.blocked & only(signal) != 0);
+        while sent == 0 && is_blocked() && !is_late() {
+            std::thread::yield_now();
+        }
+        if sent == 0 && member.standing == Standing::Waiting {
             member.interrupted = true;
         }
-        0
+        sent
     }
 
     /// The thread to which the kernel would give such a signal; none if all block
