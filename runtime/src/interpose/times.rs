@@ -79,7 +79,7 @@ fn interrupted() -> c_int {
 }
 
 /// What a clock shows, if the thread is under control.
-fn virtually(clock: libc::clockid_t) -> Option<libc::timespec> {
+pub(super) fn virtually(clock: libc::clockid_t) -> Option<libc::timespec> {
     if !control::is_on() {
         return None;
     }
