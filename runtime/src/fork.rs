@@ -79,6 +79,7 @@ pub(crate) extern "C" fn before() {
 
 /// It has, or could not; and this is the process that there was before.
 pub(crate) extern "C" fn in_parent() {
+    control::children::begin();
     if let Some((pause, visit)) = resume() {
         drop(pause);
         drop(visit);

@@ -22,6 +22,7 @@
 //!   further than [`Turn::here`].
 
 mod baton;
+pub(crate) mod children;
 pub(crate) mod clock;
 mod deadlock;
 pub(crate) mod doubt;
@@ -308,6 +309,7 @@ pub(crate) fn in_child() {
             member.os_id = unsafe { libc::gettid() };
         }
     }
+    children::forget();
     ending::leave_it_to_the_parent();
     monitor::start();
 }

@@ -29,6 +29,8 @@ const SHORT_PERIOD: Duration = Duration::from_micros(500);
 /// computes.
 const ASLEEP: u32 = 3;
 const BUSY: u32 = 400;
+/// Looks at a thread that has a reason to sleep.
+const EXCUSED: u32 = 600;
 /// Looks at a thread that computes before real time counts for timers.
 const TIMELESS: u32 = 20;
 /// Looks at nobody running before others do not wait for a library any more.
@@ -78,7 +80,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
     // program's doing.
     unsafe { (*hot()).gone = 1 };
     let mut seen = (None, 0);
-    let (mut asleep, mut busy, mut away) = (0, 0, 0);
+    let (mut asleep, mut busy, mut excused, mut away) = (0, 0, 0, 0);
     let mut patience = Patience::default();
     while !DISMISSED.load(Ordering::Relaxed) {
         std::thread::sleep(match seen.0 {
@@ -99,8 +101,12 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
             continue;
         };
         patience.look();
-        if now != seen || roster().excused {
-            (seen, asleep, busy) = (now, 0, 0);
+        if now != seen {
+            (seen, asleep, busy, excused) = (now, 0, 0, 0);
+            continue;
+        }
+        if excused < EXCUSED && roster().excused {
+            (asleep, busy, excused) = (0, 0, excused + 1);
             continue;
         }
         if !roster().timers.is_empty() && busy > TIMELESS {

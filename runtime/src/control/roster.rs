@@ -163,6 +163,8 @@ pub(super) struct Member {
     pub(super) hot: *mut Hot,
     /// Steps without any effect since the last one that had some.
     pub(super) idle: u32,
+    /// Others have gone on while it waited for something that the outside world may bring.
+    pub(super) overtaken: bool,
 }
 
 // SAFETY: of another thread's block only numbers are read that it alone writes.
@@ -360,6 +362,7 @@ impl Roster {
             os_id: 0,
             hot: std::ptr::null_mut(),
             idle: 0,
+            overtaken: false,
         };
         if first {
             self.running = Some(number);
@@ -461,6 +464,25 @@ impl Roster {
         }
     }
 
+    /// The descriptors for which the outside world has let a thread wait while others went
+    /// on, if it is what did.
+    pub(super) fn was_overtaken_for(&mut self, number: u32) -> Vec<c_int> {
+        let Some(member) = self.member(number).filter(|member| member.overtaken) else {
+            return Vec::new();
+        };
+        let want = member.want;
+        match want {
+            _ if self.world(want) != World::Outside => Vec::new(),
+            Want::Ready { fd, .. } => vec![fd],
+            Want::Polled { fds, count } => {
+                let fds = fds as *const libc::pollfd;
+                // SAFETY: that many entries, of the program or ours.
+                (0..count).map(|i| unsafe { (*fds.add(i)).fd }).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     fn world(&self, want: Want) -> World {
         match want {
             // A timer that is virtual.
@@ -500,6 +522,7 @@ impl Roster {
             self.go_off();
             let mut enabled = std::mem::take(&mut self.enabled);
             enabled.clear();
+            let mut kept_waiting = Vec::new();
             for (number, member) in self.members.iter().enumerate() {
                 let Some(member) = member else { continue };
                 let number = number as u32;
@@ -514,6 +537,8 @@ impl Roster {
                         site: member.site,
                         op: member.op,
                     });
+                } else if matches!(member.want, Want::Ready { .. } | Want::Polled { .. }) {
+                    kept_waiting.push(number);
                 }
             }
             let would_wait =
@@ -534,6 +559,11 @@ impl Roster {
                 0 => None,
                 _ => Some(self.pick(&enabled)),
             };
+            for number in kept_waiting.iter().filter(|_| picked.is_some()) {
+                if let Some(member) = self.member(*number) {
+                    member.overtaken = true;
+                }
+            }
             self.enabled = enabled;
             let Some(Pending { thread, site, op }) = picked else {
                 if rounds < IN_VAIN && self.let_time_pass() {

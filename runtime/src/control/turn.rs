@@ -155,6 +155,7 @@ impl Turn {
     ) -> Came {
         record::hand_over();
         pace::begin();
+        self.let_children_settle();
         park(true);
         self.stand();
         let context = match sites::is_watched(self.site) {
@@ -173,6 +174,7 @@ impl Turn {
             member.until = until;
             member.timed_out = until.is_some_and(|until| until <= now);
             member.told = false;
+            member.overtaken = false;
             // SAFETY: our own block.
             member.interrupted |= unsafe { (*hot()).pending } != 0;
             member.op = op;

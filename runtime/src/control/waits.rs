@@ -2,14 +2,15 @@
 //! but by way of the [`roster`](super::roster).
 
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use racehound_trace::{Loc, MemoryOrder, Mode, Op, ThreadId};
 
 use super::clock::Until;
-use super::roster::{self, Arrival, Roster, Want};
+use super::roster::{self, Arrival, Roster, Standing, Want};
 use super::turn::{Came, Turn, cancellation_point};
 use super::{doubt, is_guided};
-use crate::interpose::Errno;
+use crate::interpose::{Errno, descriptors};
 use crate::signals;
 
 /// A lock, as it is about to be taken.
@@ -565,11 +566,45 @@ impl Turn {
         signals::interrupted();
         loop {
             let came = self.wait_once(want, until, |_| None);
+            self.admit_that_others_decided();
             cancellation_point();
             if came != Came::Interrupted || !goes_on || signals::interrupted() {
                 return came;
             }
         }
+    }
+
+    /// Says so if other processes may have decided when the thread goes on, while others
+    /// went on.
+    fn admit_that_others_decided(&self) {
+        static TIMES: AtomicU32 = AtomicU32::new(0);
+        let fds = self.note(|roster| roster.was_overtaken_for(self.number));
+        // To find out is work, and mostly comes out the same.
+        if fds.is_empty() || !(TIMES.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two() {
+            return;
+        }
+        if fds.into_iter().any(descriptors::depends_on_others) {
+            let what = "waits for another process; others go on meanwhile";
+            doubt::tell(&format!("T{}", self.number), what);
+        }
+    }
+
+    /// Does something that waits for a child process where nobody sees it: others wait
+    /// along, unless it takes long.
+    pub(crate) fn patiently<R>(&self, real: impl FnOnce() -> R) -> R {
+        self.touch();
+        self.note(|roster| roster.excused = true);
+        let result = real();
+        let _errno = Errno::keep();
+        let is_outside = self.note(|roster| {
+            roster.excused = false;
+            let member = roster.member(self.number);
+            member.is_some_and(|member| member.standing == Standing::Outside)
+        });
+        if is_outside {
+            self.wait(Want::Nothing, None, |_| None);
+        }
+        result
     }
 
     /// Does something for which one has to wait and of which it cannot be told when

@@ -32,6 +32,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Call, Errno};
 use crate::context::Context;
+use crate::control::children;
 use crate::spin::Locked;
 use crate::thread;
 use crate::thread::Visit;
@@ -195,8 +196,91 @@ fn note(call: &Call, descriptor: &Descriptor, channel: u32) {
 /// Whether both ends of what a descriptor leads to were made here, and nobody else has
 /// them: no other process was made by copying this one.
 pub(crate) fn leads_nowhere_else(fd: c_int) -> bool {
-    let paired = |descriptor: &Descriptor| descriptor.paired.load(Ordering::Relaxed) != 0;
-    !fork::has_copied() && descriptor(fd).is_some_and(paired)
+    !fork::has_copied() && is_paired(fd)
+}
+
+/// Somebody is about to use a descriptor: child processes may have its other end.
+pub(crate) fn stir(fd: c_int) {
+    if children::are_there() && !matches!(kind(fd), libc::S_IFREG | libc::S_IFDIR) {
+        children::stir();
+    }
+}
+
+/// What a descriptor is, as `stat` has it; 0 if it is something else.
+fn kind(fd: c_int) -> libc::mode_t {
+    let _errno = Errno::keep();
+    // SAFETY: zeroes are a result like any other, and it is of that size.
+    unsafe {
+        let mut about: libc::stat = std::mem::zeroed();
+        match libc::fstat(fd, &raw mut about) {
+            0 => about.st_mode & libc::S_IFMT,
+            _ => 0,
+        }
+    }
+}
+
+/// Whether other processes decide when there is something to be had from a descriptor, as
+/// far as can be told: they are at its other end, or at that of any socket where it is
+/// only known that it is about some.
+pub(crate) fn depends_on_others(fd: c_int) -> bool {
+    let _errno = Errno::keep();
+    let all = || 0..HIGHEST.load(Ordering::Relaxed) as c_int;
+    let is_foreign = |fd| kind(fd) == libc::S_IFSOCK && has_stranger_at_other_end(fd);
+    match kind(fd) {
+        libc::S_IFIFO => !leads_nowhere_else(fd) && (!is_paired(fd) || children::live()),
+        libc::S_IFCHR => true,
+        libc::S_IFSOCK => has_stranger_at_other_end(fd),
+        0 => all().any(is_foreign),
+        _ => false,
+    }
+}
+
+/// Whether a socket is connected to one of another process.
+fn has_stranger_at_other_end(fd: c_int) -> bool {
+    let Some(peer) = name(fd, libc::getpeername) else {
+        return false;
+    };
+    if i32::from(peer.ss_family) == libc::AF_UNIX {
+        // SAFETY: zeroes are such a result, of that size; asks.
+        return unsafe {
+            let mut peer: libc::ucred = std::mem::zeroed();
+            let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+            let (level, what) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+            let to = (&raw mut peer).cast();
+            libc::getsockopt(fd, level, what, to, &raw mut size) != 0
+                || peer.pid != libc::getpid()
+                || children::live()
+        };
+    }
+    let own = (0..HIGHEST.load(Ordering::Relaxed) as c_int)
+        .filter(|other| kind(*other) == libc::S_IFSOCK)
+        .filter_map(|other| name(other, libc::getsockname));
+    // Of a connection that nobody has accepted yet the other end is whoever listens there.
+    own.into_iter().all(|own| port(&own) != port(&peer)) || children::live()
+}
+
+type Ask = unsafe extern "C" fn(c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> c_int;
+
+/// The name of a socket, or of who is at its other end.
+fn name(fd: c_int, ask: Ask) -> Option<libc::sockaddr_storage> {
+    // SAFETY: zeroes are a name, and there is room for any.
+    unsafe {
+        let mut name: libc::sockaddr_storage = std::mem::zeroed();
+        let mut size = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        let found = ask(fd, (&raw mut name).cast(), &raw mut size) == 0;
+        found.then_some(name)
+    }
+}
+
+/// The port in a name, which is at the same place in all that have one.
+fn port(name: &libc::sockaddr_storage) -> Option<u16> {
+    let has_one = matches!(i32::from(name.ss_family), libc::AF_INET | libc::AF_INET6);
+    // SAFETY: such a name begins like this.
+    has_one.then(|| unsafe { (*std::ptr::from_ref(name).cast::<libc::sockaddr_in>()).sin_port })
+}
+
+fn is_paired(fd: c_int) -> bool {
+    descriptor(fd).is_some_and(|descriptor| descriptor.paired.load(Ordering::Relaxed) != 0)
 }
 
 /// What was written to a descriptor comes out of it again: an event counter. The same of
@@ -259,6 +343,7 @@ pub(crate) fn closing(call: &Call, fd: c_int) {
     }
     if let Some(channel) = channel(fd) {
         call.hands_on(channel);
+        stir(fd);
     } else {
         // Not open: nothing to close.
         return;

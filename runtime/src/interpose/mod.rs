@@ -149,6 +149,7 @@ impl Call {
             return Came::Fulfilled;
         };
         turn.touch();
+        descriptors::stir(fd);
         match turn.finds_ready(fd, events) || descriptors::fails_instead_of_waiting(fd, events) {
             true => Came::Fulfilled,
             false => turn.await_descriptor(fd, events, until),

@@ -53,6 +53,26 @@ fn waits(
     result
 }
 
+/// Makes a process that runs a file.
+unsafe fn spawns(
+    process: *const libc::pid_t,
+    file: *const c_char,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(call) = Call::begin() else {
+        return real();
+    };
+    call.uses_names();
+    let result = real();
+    if result == 0 {
+        // SAFETY: the real function could read it.
+        unsafe { call.reads_text(file) };
+        call.writes(process, size_of::<libc::pid_t>());
+        control::children::begin();
+    }
+    result
+}
+
 /// Whom `waitpid` waits for.
 fn whom(child: libc::pid_t) -> (libc::idtype_t, u32) {
     match child {
@@ -170,6 +190,43 @@ interpose! {
     ) -> c_int {
         waits((kind, which), options, std::ptr::null(), || {
             libc::waitid(kind, which, about, options)
+        })
+    }
+
+    fn system(command: *const c_char) -> c_int {
+        let Some(call) = Call::begin() else {
+            return libc::system(command);
+        };
+        call.reads_text(command);
+        match call.turn() {
+            Some(turn) => turn.patiently(|| libc::system(command)),
+            None => libc::system(command),
+        }
+    }
+
+    fn posix_spawn(
+        process: *mut libc::pid_t,
+        path: *const c_char,
+        actions: *const libc::posix_spawn_file_actions_t,
+        attributes: *const libc::posix_spawnattr_t,
+        arguments: *const *mut c_char,
+        environment: *const *mut c_char,
+    ) -> c_int {
+        spawns(process, path, || {
+            libc::posix_spawn(process, path, actions, attributes, arguments, environment)
+        })
+    }
+
+    fn posix_spawnp(
+        process: *mut libc::pid_t,
+        file: *const c_char,
+        actions: *const libc::posix_spawn_file_actions_t,
+        attributes: *const libc::posix_spawnattr_t,
+        arguments: *const *mut c_char,
+        environment: *const *mut c_char,
+    ) -> c_int {
+        spawns(process, file, || {
+            libc::posix_spawnp(process, file, actions, attributes, arguments, environment)
         })
     }
 

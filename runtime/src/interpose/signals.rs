@@ -8,7 +8,7 @@ use crate::control::clock::Until;
 use crate::control::signalling::{self, Addressee, Letter};
 use crate::control::{Came, Turn};
 use crate::thread::Visit;
-use crate::{registry, signals, sync};
+use crate::{control, registry, signals, sync};
 
 type Handler = usize;
 
@@ -118,7 +118,10 @@ interpose! {
         sends(signal);
         match to_myself(process, signal) {
             Some(turn) => failing(turn.send(Addressee::Anybody, plain(signal))),
-            None => libc::kill(process, signal),
+            None => {
+                control::children::stir();
+                libc::kill(process, signal)
+            }
         }
     }
 

@@ -372,7 +372,11 @@ interpose! {
     }
 
     fn popen(command: *const c_char, mode: *const c_char) -> *mut Stream {
-        opens([command, mode], || libc::popen(command, mode))
+        opens([command, mode], || {
+            let stream = libc::popen(command, mode);
+            control::children::begin();
+            stream
+        })
     }
 
     fn fdopen(fd: c_int, mode: *const c_char) -> *mut Stream {
@@ -422,7 +426,10 @@ interpose! {
             return libc::pclose(stream);
         };
         closes(&call, stream);
-        libc::pclose(stream)
+        match call.turn() {
+            Some(turn) => turn.patiently(|| libc::pclose(stream)),
+            None => libc::pclose(stream),
+        }
     }
 
     fn fflush(stream: *mut Stream) -> c_int {
