@@ -17,13 +17,15 @@ const BEGINNING: &str = r#"
 #include <sys/select.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 static pthread_t waiting;
 static int ends[2];
 static volatile sig_atomic_t rang;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void ring(int number) { rang = number; }
+static int counted;
+static void ring(int number) { rang = number; counted++; }
 static void work(void) {
     for (int i = 0; i < 10; i++) {
         pthread_mutex_lock(&lock);
@@ -75,7 +77,8 @@ fn prints(waits: &str, helps: &str, expected: &str) {
             "{waits}: {}",
             stderr(&output)
         );
-        assert_eq!(hash(&scheduled(&shop, &options)), hash(&output), "{waits}");
+        let again = scheduled(&shop, &options);
+        assert_eq!(hash(&again), hash(&output), "{waits}: {}", stderr(&again));
     }
 }
 
@@ -91,6 +94,88 @@ fn signals_between_threads() {
     let in_vain = "sigset_t set; struct timespec time = {1000, 0}; sigemptyset(&set); \
                    sigaddset(&set, SIGUSR2); printf(\"%d\\n\", sigtimedwait(&set, NULL, &time))";
     prints(in_vain, "work()", "-1\n");
+}
+
+/// A signal that comes again before its handler has run counts each time.
+#[test]
+fn every_signal_to_who_sleeps_arrives() {
+    let sleeps = "sigset_t set; sigemptyset(&set); sigaddset(&set, SIGUSR1); \
+                  pthread_sigmask(SIG_UNBLOCK, &set, NULL); sleep(1); \
+                  while (!rang) sleep(100); while (sleep(100)); printf(\"%d\\n\", counted)";
+    let kills = "sleep(10); for (int i = 0; i < 5; i++) pthread_kill(waiting, SIGUSR1)";
+    prints(sleeps, kills, "5\n");
+}
+
+/// Somebody cancels a thread that is on its way to wait for a condition.
+#[test]
+fn who_is_cancelled_on_the_way_to_a_condition_does_not_wait_for_it() {
+    let shop = written(
+        r#"
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static void leave(void *unused) { pthread_mutex_unlock(&lock); }
+static void *waits(void *unused) {
+    pthread_mutex_lock(&lock);
+    pthread_cleanup_push(leave, NULL);
+    for (;;) pthread_cond_wait(&never, &lock);
+    pthread_cleanup_pop(1);
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, waits, NULL);
+    pthread_cancel(thread);
+    return pthread_join(thread, NULL);
+}
+"#,
+    );
+    for seed in 0..20 {
+        let seed = seed.to_string();
+        let options = [
+            "--detector",
+            "none",
+            "--schedule",
+            "random",
+            "--seed",
+            &seed,
+        ];
+        let output = scheduled(&shop, &options);
+        assert!(output.status.success(), "{seed}: {}", stderr(&output));
+    }
+}
+
+/// What child processes do by themselves is waited for, whoever else could go on.
+#[test]
+fn child_processes_are_waited_for() {
+    let reads = "char line[80]; FILE *from = popen(\"echo one; echo two\", \"r\"); \
+                 while (fgets(line, 80, from)) { work(); fputs(line, stdout); } pclose(from)";
+    prints(reads, "work(); work()", "one\ntwo\n");
+    let copies = "char byte; if (fork() == 0) { usleep(10); _exit(write(ends[1], \"x\", 1) != 1); } \
+                  work(); if (read(ends[0], &byte, 1) == 1) puts(\"read\"); wait(NULL)";
+    prints(copies, "work(); work()", "read\n");
+    let runs = "printf(\"%d\\n\", WEXITSTATUS(system(\"sleep 0.05; exit 3\")))";
+    prints(runs, "work(); work()", "3\n");
+}
+
+/// Who is overtaken while another process lets it wait says so.
+#[test]
+fn what_other_processes_decide_is_told() {
+    let text = [
+        BEGINNING,
+        "static void *waits(void *unused) { char line[80]; \
+         FILE *from = popen(\"sleep 0.3; echo one\", \"r\"); \
+         if (fgets(line, 80, from)) fputs(line, stdout); pclose(from); return unused; }\n",
+        "static void *helps(void *unused) { \
+         for (int i = 0; i < 50; i++) { work(); usleep(20000); } return unused; }\n",
+        END,
+    ];
+    let shop = written(&text.concat());
+    let output = scheduled(&shop, &["--detector", "none", "--schedule", "random"]);
+    assert_eq!(stdout(&output), "one\n");
+    let said = stderr(&output);
+    let expected = "waits for another process; others go on meanwhile";
+    assert!(said.contains(expected), "{said}");
 }
 
 #[test]
