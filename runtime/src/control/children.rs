@@ -2,8 +2,8 @@
 //!
 //! A child runs beside the threads of its parent, so what it has written, closed or
 //! become by the time that somebody looks would depend on how fast it is. So whenever a
-//! thread has done something that a child may take notice of, its next step waits until
-//! the children have *settled*: all of them, and theirs, are gone or sleep. They have
+//! thread looks, and when it has done something that a child may take notice of, its next
+//! step waits until the children have *settled*: all of them, and theirs, are gone or sleep. They have
 //! done then what they can do without our help, as in every execution. Those that
 //! compute for long are not waited for any longer, and it is said.
 //!
@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use super::doubt;
 use super::turn::Turn;
 use crate::interpose::Errno;
+use crate::thread::Visit;
 
 /// There may be children.
 static ARE_THERE: AtomicBool = AtomicBool::new(false);
@@ -38,7 +39,6 @@ const BETWEEN: Duration = Duration::from_micros(200);
 /// A process was made.
 pub(crate) fn begin() {
     ARE_THERE.store(true, Ordering::Relaxed);
-    STIRRED.store(true, Ordering::Relaxed);
 }
 
 /// This is a process that has none yet.
@@ -54,6 +54,7 @@ pub(crate) fn are_there() -> bool {
 
 /// Whether some are alive.
 pub(crate) fn live() -> bool {
+    let _visit = Visit::begin();
     are_there() && census() != Census::Gone
 }
 
@@ -77,6 +78,9 @@ impl Turn {
     fn settle(&self) {
         STIRRED.store(false, Ordering::Relaxed);
         let _errno = Errno::keep();
+        // What is allocated to look at them is not the program's doing, and that the thread
+        // sleeps meanwhile is not either.
+        let _visit = Visit::begin();
         if !exist() {
             return ARE_THERE.store(false, Ordering::Relaxed);
         }

@@ -148,6 +148,8 @@ impl Call {
         let Some(turn) = self.turn() else {
             return Came::Fulfilled;
         };
+        // What children have to say is there by then, and later what they answer.
+        descriptors::stir(fd);
         turn.touch();
         descriptors::stir(fd);
         match turn.finds_ready(fd, events) || descriptors::fails_instead_of_waiting(fd, events) {
