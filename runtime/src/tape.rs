@@ -19,7 +19,7 @@
 //! before the tape is taken. Everybody who takes it is inside the runtime, so
 //! handlers of signals wait, and no process is copied meanwhile.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use racehound_trace::binary::{Strand, Writer};
@@ -35,6 +35,9 @@ use crate::{objects, options, output, registry};
 
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static TAPE: Mutex<Option<Tape>> = Mutex::new(None);
+/// How many synchronisation objects the tape knows, for those who do not hold it: it may know
+/// more by then.
+static KNOWN_SYNCS: AtomicUsize = AtomicUsize::new(0);
 /// How often places may have got new meanings, because modules were unloaded.
 static MEANINGS: AtomicU32 = AtomicU32::new(0);
 
@@ -112,6 +115,7 @@ enum Spot {
 
 impl Tape {
     fn new(writer: Writer<Spool>) -> Self {
+        KNOWN_SYNCS.store(0, Ordering::Relaxed);
         Self {
             writer,
             tables: Tables::default(),
@@ -141,6 +145,9 @@ impl Tape {
             if *number == self.tables.syncs.len() {
                 self.tables.add_sync(name);
             }
+        }
+        if !names.is_empty() {
+            KNOWN_SYNCS.store(self.tables.syncs.len(), Ordering::Relaxed);
         }
     }
 
@@ -479,7 +486,7 @@ impl Recorder {
             return;
         };
         let _errno = Errno::keep();
-        let known = tape().as_ref().map_or(0, |tape| tape.tables.syncs.len());
+        let known = KNOWN_SYNCS.load(Ordering::Relaxed);
         let new_syncs: Vec<(usize, String)> = (known..pending.syncs)
             .map(|number| (number, sync_name(number)))
             .collect();
