@@ -97,8 +97,8 @@ Options of the runtime, ThreadSanitizer's among them, are taken from the environ
 TSAN_OPTIONS and RACEHOUND_OPTIONS, for example TSAN_OPTIONS=suppressions=known.txt.")]
 pub(crate) struct Run {
     /// What looks for races; 'none' looks for nothing. Without it that is fasttrack, or
-    /// none with --schedule racefuzzer, which makes races happen instead of looking for them, and
-    /// with --schedule collect
+    /// none with --schedule racefuzzer and follow, which make bugs happen instead of looking for
+    /// them, and with --schedule collect
     #[arg(long, value_name = "NAME", value_parser = live_detector)]
     pub(crate) detector: Option<String>,
 
@@ -294,7 +294,7 @@ pub(crate) struct Hunt {
     pub(crate) seed: u64,
 
     /// How many executions go on side by side: without this, as many as there are cores, or one
-    /// with --setup, --teardown or --client
+    /// with --setup, --teardown or --client, or once they turn out to be in each other's way
     #[arg(short, long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<usize>,
 

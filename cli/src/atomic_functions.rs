@@ -26,10 +26,7 @@ pub(crate) fn named(globs: &[String], trace: &Trace, path: &Path) -> Vec<Functio
     }
     let mut atomic = Vec::new();
     for glob in globs {
-        let functions = (0..trace.tables.functions.len()).map(FunctionId::from_index);
-        let meant: Vec<FunctionId> = functions
-            .filter(|f| is_called(glob, &trace.tables.function_name(*f)))
-            .collect();
+        let meant = meant(glob, trace);
         let names = |functions: &[FunctionId]| {
             let names: BTreeSet<String> = functions
                 .iter()
@@ -52,6 +49,18 @@ pub(crate) fn named(globs: &[String], trace: &Trace, path: &Path) -> Vec<Functio
         }
     }
     atomic
+}
+
+/// The same in another trace of the same program, of which nobody has to be told anything.
+pub(crate) fn again(globs: &[String], trace: &Trace) -> Vec<FunctionId> {
+    globs.iter().flat_map(|glob| meant(glob, trace)).collect()
+}
+
+fn meant(glob: &str, trace: &Trace) -> Vec<FunctionId> {
+    let functions = (0..trace.tables.functions.len()).map(FunctionId::from_index);
+    functions
+        .filter(|f| is_called(glob, &trace.tables.function_name(*f)))
+        .collect()
 }
 
 fn called(event: &racehound_trace::Event) -> Option<FunctionId> {

@@ -66,15 +66,20 @@ pub(crate) fn of_program(mut plan: Plan, program: &Path) -> Result<Plan, Error> 
 
 /// The detector that goes with it.
 pub(crate) fn detector(args: &Run, plan: &Plan) -> Result<String, Error> {
-    let fuzzes = matches!(plan, Plan::RaceFuzzer { .. });
+    let watching = match plan {
+        Plan::RaceFuzzer { .. } => Some("racefuzzer looks at the pair only"),
+        Plan::Follow { .. } => Some("follow looks at the schedule's places only"),
+        _ => None,
+    };
     let collects = matches!(plan, Plan::Collect(_));
-    match args.detector.as_deref() {
-        Some(detector) if fuzzes && detector != "none" => Err(Error::Wish(format!(
-            "--detector {detector}: --schedule racefuzzer looks at the pair only, so there is \
-             nothing for a detector to see"
+    match (args.detector.as_deref(), watching) {
+        (Some(detector), Some(watching)) if detector != "none" => Err(Error::Wish(format!(
+            "--detector {detector}: --schedule {watching}, so there is nothing for a detector \
+             to see"
         ))),
-        Some(detector) => Ok(detector.to_owned()),
-        None if fuzzes || collects => Ok("none".to_owned()),
-        None => Ok("fasttrack".to_owned()),
+        (Some(detector), _) => Ok(detector.to_owned()),
+        (None, Some(_)) => Ok("none".to_owned()),
+        (None, None) if collects => Ok("none".to_owned()),
+        (None, None) => Ok("fasttrack".to_owned()),
     }
 }

@@ -50,17 +50,47 @@ pub(crate) fn findings(trace: &Trace, forecast: &Forecast<'_>) -> Vec<Predicted>
     all
 }
 
-/// Of the predictions at the same source positions so many are put to the test.
-const MOST_INSTANCES: usize = 16;
+/// Of the predictions at the same source positions so many are compared; of longer traces
+/// fewer, as it takes a look at all that comes before.
+const MOST_COMPARED: usize = 64;
+
+/// Events that are looked at for that, about.
+const EVENTS_COMPARED: usize = 1 << 23;
+
+/// A prediction, and on the way to it how many reads see something else than when it was
+/// recorded.
+pub(crate) struct Instance {
+    pub(crate) prediction: Prediction,
+    pub(crate) strangeness: usize,
+}
 
 impl Predicted {
-    /// The events that were predicted, and others at the same source positions.
-    pub(crate) fn instances(&self, forecast: &Forecast<'_>) -> impl Iterator<Item = Prediction> {
-        let firsts = std::iter::once(&self.prediction).chain(&self.others);
-        let firsts: Vec<Prediction> = firsts.cloned().collect();
-        let rest = { firsts.iter() }.flat_map(|p| forecast.instances(p).skip(1));
-        let rest: Vec<Prediction> = rest.collect();
-        firsts.into_iter().chain(rest).take(MOST_INSTANCES)
+    /// The events that were predicted, and others at the same source positions, those first
+    /// for which the least has to change.
+    pub(crate) fn instances(&self, trace: &Trace, forecast: &Forecast<'_>) -> Vec<Instance> {
+        let most = EVENTS_COMPARED / trace.events.len().max(1);
+        let most = most.clamp(4, MOST_COMPARED);
+        let all = || std::iter::once(&self.prediction).chain(&self.others);
+        let close =
+            all().flat_map(|prediction| forecast.nearby(prediction).into_iter().take(most / 2));
+        let all = close
+            .take(most / 2)
+            .chain(all().flat_map(|prediction| forecast.instances(prediction)));
+        let mut found: Vec<((usize, u32), Prediction)> = Vec::new();
+        for prediction in all.take(most) {
+            let strangeness = forecast.strangeness(&prediction);
+            found.push((strangeness, prediction));
+            // There is none that is less strange, and one more is enough of a reserve.
+            if found.iter().filter(|((reads, _), _)| *reads == 0).count() > 1 {
+                break;
+            }
+        }
+        found.sort_by_key(|(strangeness, _)| *strangeness);
+        let instance = |((strangeness, _), prediction)| Instance {
+            prediction,
+            strangeness,
+        };
+        found.into_iter().map(instance).collect()
     }
 
     /// Tells it as it is with these events, at the same places.

@@ -3,16 +3,16 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use racehound_hunt::interleaving::{self, Place};
 use racehound_hunt::{Assignment, Executor, Program, crew};
-use racehound_report::finding::{Finding, Interleaving, Status};
+use racehound_report::finding::{Finding, Interleaving, Kind, Status};
 use racehound_schedule::Plan;
 use racehound_symbols::{Frame, Symbolizer};
 use racehound_trace::{Trace, binary};
-use tempfile::NamedTempFile;
 
 use crate::build;
 
@@ -106,22 +106,51 @@ fn key(finding: &Finding) -> Key {
 /// nothing to tell then, and the finding is none the worse.
 fn retell(program: &mut Program, finding: &Finding) -> Option<Interleaving> {
     let schedule: Plan = finding.schedule.as_ref()?.parse().ok()?;
-    let file = NamedTempFile::with_prefix("racehound-steps-").ok()?;
+    let directory = tempfile::Builder::new()
+        .prefix("racehound-steps-")
+        .tempdir()
+        .ok()?;
     let assignment = Assignment {
         detector: "none".to_owned(),
         schedule,
-        record: Some(file.path().to_owned()),
+        record: Some(directory.path().join("steps")),
         schedule_out: None,
         sample: None,
         limit: LIMIT,
     };
     program.execute(&assignment).ok()?;
-    let size = file.as_file().metadata().ok()?.len();
-    if !(1..=LARGEST).contains(&size) {
-        return None;
+    let mut traces = traces(directory.path());
+    // What has failed is whose threads took turns.
+    if finding.kind == Kind::Failure {
+        traces.sort_by_key(|(trace, _)| std::cmp::Reverse(interleaving::turns(trace)));
+        traces.truncate(1);
     }
-    let trace = Trace::collect(binary::Reader::new(file.reopen().ok()?).ok()?).ok()?;
-    interleaving::of(&trace, finding, &Symbols::of(&program.path))
+    let symbols = Symbols::of(&program.path);
+    traces.iter().find_map(|(trace, is_childs)| {
+        let mut told = interleaving::of(trace, finding, &symbols)?;
+        if *is_childs {
+            interleaving::tell_of_child(&mut told);
+        }
+        Some(told)
+    })
+}
+
+/// What each process has recorded, the first one first, and whether it is another.
+fn traces(directory: &Path) -> Vec<(Trace, bool)> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    let read = |path: &PathBuf| {
+        let file = File::open(path).ok()?;
+        let size = file.metadata().ok()?.len();
+        if !(1..=LARGEST).contains(&size) {
+            return None;
+        }
+        let trace = Trace::collect(binary::Reader::new(file).ok()?).ok()?;
+        // The others have their number behind a dot.
+        Some((trace, path.extension().is_some()))
+    };
+    files.iter().filter_map(read).collect()
 }
 
 /// The program's global variables, by their address in an execution that was scheduled, and

@@ -56,12 +56,13 @@ fn a_prediction_has_its_places_locks_and_region() {
     assert_eq!(text(&output.stderr), "");
     assert_eq!(output.status.code(), Some(0), "predicted is not observed");
     let shown = text(&output.stdout);
+    assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
     for part in [
         "R1 atomicity violation on count (r-w-r)  predicted",
         "(1) read  at 3, thread T1, protected by own, other",
         "(2) write at 10, thread T2, protected by other",
         "(3) read  at 6, thread T1, protected by own, other",
-        "(1) and (3) are in a critical section of own; there is a schedule for it (pecan)",
+        "(1) and (3) are in a critical section of own; there is a schedule for it\n        (pecan)\n",
         "0 observed, 1 predicted; exit code 0",
     ] {
         assert!(shown.contains(part), "{part}\n{shown}");

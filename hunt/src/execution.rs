@@ -163,6 +163,10 @@ impl Program {
         if assignment.schedule != Plan::Free {
             fix_addresses(&mut command);
         }
+        // What is in it would be taken for another process's.
+        if let Some(file) = assignment.record.as_ref().filter(|file| file.is_file()) {
+            std::fs::File::create(file).map_err(failed)?;
+        }
         let begun = Instant::now();
         let process = Process::start(&mut command).map_err(failed)?;
         let id = process.id();

@@ -20,7 +20,7 @@ pub struct Usual {
 }
 
 /// How a program ends with which nothing is wrong.
-const WELL: Ending = Ending::Code(0);
+pub(crate) const WELL: Ending = Ending::Code(0);
 
 /// How much longer than usual an execution may take before it is a hang. The first
 /// is for executions under control whose usual time is not known yet.

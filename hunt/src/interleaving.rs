@@ -115,6 +115,9 @@ pub fn of(trace: &Trace, finding: &Finding, names: &dyn Names) -> Option<Interle
         steps.push(teller.step(event, access.map(|(_, number)| *number)));
     }
     steps.extend(unreached);
+    if steps.iter().any(|step| step.line.is_some()) {
+        steps.retain(|step| !is_nowhere(step));
+    }
     if is_stuck {
         steps.extend(waits(finding));
         rename(&mut steps, &teller.names_of_held(finding));
@@ -184,6 +187,30 @@ pub fn add(finding: &mut Finding, mut interleaving: Interleaving) {
         }
     }
     finding.interleaving = Some(interleaving);
+}
+
+/// How often threads took turns in an execution.
+pub fn turns(trace: &Trace) -> usize {
+    let pairs = trace.events.windows(2);
+    pairs
+        .filter(|pair| pair[0].thread != pair[1].thread)
+        .count()
+}
+
+/// Says of the steps that they are of a process that the program has created.
+pub fn tell_of_child(interleaving: &mut Interleaving) {
+    let child = Step {
+        thread: "0".to_owned(),
+        op: "goes on in a child".to_owned(),
+        ..Step::default()
+    };
+    interleaving.steps.insert(0, child);
+}
+
+/// Whether nobody can tell what an access is about: a library does that by itself.
+fn is_nowhere(step: &Step) -> bool {
+    let is_access = ["read", "write"].contains(&step.op.as_str());
+    is_access && step.access.is_none() && step.object.is_empty() && step.line.is_none()
 }
 
 /// Calls locks by their better names.

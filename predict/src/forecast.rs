@@ -7,15 +7,17 @@ use racehound_trace::{FunctionId, SiteId, SyncId, ThreadId, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clip;
-use crate::flow::{self, Flow};
+use crate::flow::{self, Flow, Sights};
+use crate::hearsay::Hearsay;
 use crate::index::{Index, Settings, Stand};
+use crate::nearby::Visits;
 use crate::order::Atomics;
 use crate::pattern::{Kind, Pattern, builtin};
 use crate::regions::{Regions, Root};
 use crate::search::{
     Outcome, Search, Verdict, has_long_regions, spares_the_protected, spares_the_sheltered,
 };
-use crate::weave::{Breadth, Goal, Weave, Woven, weave, weave_with};
+use crate::weave::{Breadth, Goal, Weave, Woven, weave_counting, weave_with};
 
 /// What to look for, and how.
 #[derive(Clone, Debug)]
@@ -84,9 +86,14 @@ pub struct Forecast<'t> {
     index: Index<'t>,
     /// Made when the first schedule is asked for.
     flow: OnceCell<Flow>,
+    /// Made when it is first asked what is seen on the way to a prediction.
+    sights: OnceCell<Sights>,
+    /// Made when it is first asked where else something could happen.
+    visits: OnceCell<Visits>,
     patterns: Vec<Pattern>,
     regions: Regions,
     racing: FxHashSet<SiteId>,
+    hearsay: OnceCell<Hearsay<'t>>,
     /// By site: the number of its name; and by that, the sites of this name.
     names: Vec<u32>,
     sites: Vec<Vec<SiteId>>,
@@ -96,6 +103,9 @@ pub struct Forecast<'t> {
     pub pruned: Vec<Prediction>,
     /// Whether everything was looked for, to the end.
     pub is_complete: bool,
+    /// For so many sets of places the search was given up: of their candidates many cannot
+    /// happen, and some were not tried.
+    pub given_up: usize,
 }
 
 /// Predicts access anomalies from a trace.
@@ -126,6 +136,19 @@ pub fn predict_until<'t>(
     options: &Options,
     stop: &dyn Fn() -> bool,
 ) -> Forecast<'t> {
+    // In proportion to the trace, so that the time is, too; and for short ones enough to try
+    // all there is.
+    let patience = (4 * trace.events.len() as u64).max(1 << 22);
+    predict_with(trace, options, patience, stop)
+}
+
+/// The same, with so many steps for places for which many a candidate was tried in vain.
+pub(crate) fn predict_with<'t>(
+    trace: &'t Trace,
+    options: &Options,
+    patience: u64,
+    stop: &dyn Fn() -> bool,
+) -> Forecast<'t> {
     let regions = Regions::with_functions(options.atomic_functions.iter().copied());
     let settings = Settings {
         atomics: options.atomics,
@@ -138,6 +161,7 @@ pub fn predict_until<'t>(
     let mut found: FxHashMap<(usize, Vec<SiteId>), Found> = FxHashMap::default();
     let mut tried: FxHashMap<(bool, Vec<Stand>), Chance> = FxHashMap::default();
     let patterns = &options.patterns;
+    let hearsay: OnceCell<Hearsay<'t>> = OnceCell::new();
     let mut judge = |index: &Index<'_>, pattern: usize, events: &[u32]| {
         let kind = patterns[pattern].kind();
         let mut sites: Vec<SiteId> = events
@@ -151,6 +175,20 @@ pub fn predict_until<'t>(
             }
             _ => pattern,
         };
+        let none_yet = || Found {
+            prediction: Prediction {
+                pattern,
+                events: events.to_vec(),
+                has_schedule: false,
+                others: Vec::new(),
+            },
+            is_open: false,
+        };
+        let heard = hearsay.get_or_init(|| Hearsay::new(trace));
+        if !heard.allows(events, kind == Kind::Race) {
+            found.entry((name, sites)).or_insert_with(none_yet);
+            return Verdict::Rejected(1);
+        }
         if let Some(known) = found.get_mut(&(name, sites.clone()))
             && known.prediction.has_schedule
         {
@@ -164,23 +202,20 @@ pub fn predict_until<'t>(
         }
         // What is in between two nodes is all the same to a schedule.
         let stands: Vec<Stand> = events.iter().map(|e| index.stand(*e)).collect();
+        let mut steps = 1;
         let woven = tried
             .entry((kind == Kind::Race, stands))
-            .or_insert_with(|| Chance::of(&weave(index, goal(kind, events))));
-        let entry = found.entry((name, sites)).or_insert_with(|| Found {
-            prediction: Prediction {
-                pattern,
-                events: events.to_vec(),
-                has_schedule: false,
-                others: Vec::new(),
-            },
-            is_open: false,
-        });
+            .or_insert_with(|| {
+                let (woven, taken) = weave_counting(index, goal(kind, events));
+                steps += taken;
+                Chance::of(&woven)
+            });
+        let entry = found.entry((name, sites)).or_insert_with(none_yet);
         match woven {
-            Chance::None => Verdict::Rejected,
+            Chance::None => Verdict::Rejected(steps),
             Chance::Unknown => {
                 entry.is_open = true;
-                Verdict::Rejected
+                Verdict::Rejected(steps)
             }
             Chance::Some => {
                 entry.prediction = Prediction {
@@ -193,10 +228,12 @@ pub fn predict_until<'t>(
             }
         }
     };
-    let search = Search::new(&mut index, patterns, options.window, stop, &mut judge);
+    let window = options.window;
+    let search = Search::new(&mut index, patterns, window, patience, stop, &mut judge);
     let Outcome {
         racing,
         is_complete,
+        given_up,
     } = search.run();
     let mut found: Vec<Found> = found.into_values().collect();
     found.sort_unstable_by_key(|f| (f.prediction.pattern, f.prediction.events.clone()));
@@ -207,18 +244,26 @@ pub fn predict_until<'t>(
     let mut forecast = Forecast {
         index,
         flow: OnceCell::new(),
+        sights: OnceCell::new(),
+        visits: OnceCell::new(),
         patterns: patterns.clone(),
         regions,
         racing,
+        hearsay,
         names: Vec::new(),
         sites: Vec::new(),
         predictions: predictions(kept),
         pruned: predictions(pruned),
         is_complete,
+        given_up,
     };
     forecast.name_sites();
     forecast
 }
+
+/// So many pairs of a read and a write are put in order for threads to agree with what they
+/// read before.
+const MOST_AGREEMENTS: usize = 4;
 
 /// Whether events can happen in an order.
 enum Chance {
@@ -251,7 +296,7 @@ fn goal(kind: Kind, events: &[u32]) -> Goal<'_> {
     }
 }
 
-impl Forecast<'_> {
+impl<'t> Forecast<'t> {
     /// A race the other way round: the accesses meet as well, and the other one goes
     /// first. `None` for what is no race.
     pub fn reversed(&self, race: &Prediction) -> Option<Prediction> {
@@ -273,11 +318,42 @@ impl Forecast<'_> {
         .filter(|_| pattern.kind() == Kind::Race)
     }
 
+    /// How much is different from the trace on the way to a prediction: reads that see
+    /// something else; and how far its events are apart. The less, the likelier it happens.
+    pub fn strangeness(&self, prediction: &Prediction) -> (usize, u32) {
+        let order = self.order(prediction);
+        let count = |order: Vec<u32>| flow::strangeness(&self.index, self.sights(), &order);
+        let reads = order.map_or(usize::MAX, count);
+        let events = prediction.events.iter();
+        let ends = events.clone().max().zip(events.min());
+        (reads, ends.map_or(0, |(last, first)| last - first))
+    }
+
     /// A prediction, and the same with other events.
     pub fn instances(&self, prediction: &Prediction) -> impl Iterator<Item = Prediction> {
         let events = std::iter::once(&prediction.events).chain(&prediction.others);
         let all: Vec<Prediction> = events.map(|events| prediction.with(events)).collect();
         all.into_iter()
+    }
+
+    /// A prediction with other events at the same places, those first that are close to each
+    /// other. Whether these can happen only their schedules tell.
+    pub fn nearby(&self, prediction: &Prediction) -> Vec<Prediction> {
+        let trace = self.index.trace;
+        let sites = |prediction: &Prediction| -> Vec<SiteId> {
+            let events = prediction.events.iter();
+            events.map(|e| trace.events[*e as usize].site).collect()
+        };
+        let visits = self.visits.get_or_init(|| {
+            let all = self.predictions.iter().flat_map(&sites).collect();
+            Visits::new(trace, &self.regions, &all)
+        });
+        let pattern = self.pattern(prediction);
+        let tuples = visits.tuples(trace, self.sights(), pattern, &sites(prediction));
+        let hearsay = self.hearsay.get_or_init(|| Hearsay::new(trace));
+        let is_race = pattern.kind() == Kind::Race;
+        let allowed = tuples.iter().filter(|tuple| hearsay.allows(tuple, is_race));
+        allowed.map(|tuple| prediction.with(tuple)).collect()
     }
 
     /// The pattern of a prediction.
@@ -312,49 +388,100 @@ impl Forecast<'_> {
         sites.map_or(&[], Vec::as_slice)
     }
 
+    fn flow(&self) -> &Flow {
+        self.flow.get_or_init(|| Flow::new(&self.index))
+    }
+
+    fn sights(&self) -> &Sights {
+        self.sights.get_or_init(|| Sights::new(&self.index))
+    }
+
     /// Orders in which events happen as a prediction says, the likeliest to be followed
     /// first.
-    fn weaves(&self, prediction: &Prediction) -> impl Iterator<Item = Weave> + '_ {
+    fn weaves<'f>(&'f self, prediction: &Prediction) -> impl Iterator<Item = Weave> + use<'f, 't> {
         let kind = self.pattern(prediction).kind();
         let events = prediction.events.clone();
-        let flow = self.flow.get_or_init(|| Flow::new(&self.index));
         let mut known: Vec<Weave> = Vec::new();
-        let mut detours: Option<std::vec::IntoIter<Vec<u32>>> = None;
-        let mut breadths = [Breadth::Faithful, Breadth::All, Breadth::Least].into_iter();
-        let next = move || {
-            loop {
-                let goal = goal(kind, &events);
-                let (goal, breadth) = match breadths.next() {
-                    Some(breadth) => (goal, breadth),
-                    None => {
-                        let detours = detours.get_or_insert_with(|| {
-                            let first = known.first().filter(|_| kind == Kind::Race);
-                            let order = first.map(|w| clip::order(&self.index, w, goal, &|_| true));
-                            let order = order.unwrap_or_default();
-                            flow::detours(&self.index, &order).into_iter()
-                        });
-                        let waypoints = &detours.next()?;
-                        let woven = weave_with(
-                            &self.index,
-                            Goal { waypoints, ..goal },
-                            flow,
-                            Breadth::Faithful,
-                        );
-                        match woven {
-                            Woven::Feasible(weave) => return Some(weave),
-                            Woven::Infeasible | Woven::Unknown => continue,
-                        }
-                    }
-                };
-                if let Woven::Feasible(weave) = weave_with(&self.index, goal, flow, breadth)
-                    && !known.contains(&weave)
-                {
-                    known.push(weave.clone());
-                    return Some(weave);
-                }
-            }
+        let breadths = [Breadth::Faithful, Breadth::All, Breadth::Least].into_iter();
+        breadths.filter_map(move |breadth| {
+            let woven = weave_with(&self.index, goal(kind, &events), self.flow(), breadth);
+            let Woven::Feasible(weave) = woven else {
+                return None;
+            };
+            let is_new = !known.contains(&weave);
+            known.push(weave.clone());
+            is_new.then_some(weave)
+        })
+    }
+
+    /// Orders in which they happen, and somebody reads something else than in those.
+    fn detours<'f>(&'f self, prediction: &Prediction) -> impl Iterator<Item = Weave> + use<'f, 't> {
+        let kind = self.pattern(prediction).kind();
+        let events = prediction.events.clone();
+        let first = self.weaves(prediction).next();
+        let order = first.map(|w| clip::order(&self.index, &w, goal(kind, &events), &|_| true));
+        let order = order.unwrap_or_default();
+        let detours = flow::detours(&self.index, self.sights(), &order);
+        let agreeing = self.agreeing(kind, &events, order);
+        let around = detours.into_iter().filter_map(move |detour| {
+            let waypoints = self.around(kind, &events, &detour)?;
+            self.weave_by(kind, &events, &waypoints)
+        });
+        agreeing.into_iter().chain(around)
+    }
+
+    /// An order to which as much is added as it takes for threads to find that what they read
+    /// twice has not changed meanwhile, where it had not in the trace; one thing at a time.
+    fn agreeing(&self, kind: Kind, events: &[u32], mut order: Vec<u32>) -> Vec<Weave> {
+        let mut found = Vec::new();
+        let mut steps = match kind {
+            Kind::Race => Vec::new(),
+            _ => events.to_vec(),
         };
-        std::iter::from_fn(next)
+        while found.len() < MOST_AGREEMENTS {
+            let all = flow::disagreements(&self.index, self.sights(), &order);
+            let next = all.into_iter().find_map(|[read, write]| {
+                let waypoints = self.around(kind, &steps, &[read, write])?;
+                let weave = self.weave_by(kind, events, &waypoints)?;
+                (waypoints != steps).then_some((waypoints, weave))
+            });
+            let Some((waypoints, weave)) = next else {
+                break;
+            };
+            order = clip::order(&self.index, &weave, goal(kind, events), &|_| true);
+            found.push(weave);
+            // Those who meet have no order by which more could be added.
+            if kind == Kind::Race {
+                break;
+            }
+            steps = waypoints;
+        }
+        found
+    }
+
+    /// Steps that lead around others, or, before two meet, to where they do.
+    fn around(&self, kind: Kind, steps: &[u32], detour: &[u32]) -> Option<Vec<u32>> {
+        let thread = |event: &u32| self.index.trace.events[*event as usize].thread;
+        match kind {
+            Kind::Race => Some(detour.to_vec()),
+            _ => flow::around(steps, detour, thread),
+        }
+    }
+
+    /// An order in which events happen, and others in a given one.
+    fn weave_by(&self, kind: Kind, events: &[u32], waypoints: &[u32]) -> Option<Weave> {
+        let goal = goal(kind, events);
+        let breadths = match goal.neighbours {
+            true => &[Breadth::Faithful][..],
+            false => &[Breadth::Faithful, Breadth::Least][..],
+        };
+        let goal = Goal { waypoints, ..goal };
+        { breadths.iter() }.find_map(|breadth| {
+            match weave_with(&self.index, goal, self.flow(), *breadth) {
+                Woven::Feasible(weave) => Some(weave),
+                Woven::Infeasible | Woven::Unknown => None,
+            }
+        })
     }
 
     /// All accesses and synchronisation up to a prediction's last event, by their
@@ -372,16 +499,36 @@ impl Forecast<'_> {
         self.schedules(prediction).next()
     }
 
-    /// That schedule, and others that lead to the same events: with other parts of what
-    /// happened before, so that other values are read and other branches taken.
-    pub fn schedules(&self, prediction: &Prediction) -> impl Iterator<Item = Schedule> + '_ {
+    /// That schedule, and others that lead to the same events with other parts of what
+    /// happened before.
+    pub fn schedules<'f>(
+        &'f self,
+        prediction: &Prediction,
+    ) -> impl Iterator<Item = Schedule> + use<'f, 't> {
+        self.clips(prediction, self.weaves(prediction))
+    }
+
+    /// Schedules that lead to the same events on other ways, on which other values are read
+    /// and other branches may be taken.
+    pub fn other_ways<'f>(
+        &'f self,
+        prediction: &Prediction,
+    ) -> impl Iterator<Item = Schedule> + use<'f, 't> {
+        self.clips(prediction, self.detours(prediction))
+    }
+
+    fn clips<'f, W: Iterator<Item = Weave>>(
+        &'f self,
+        prediction: &Prediction,
+        weaves: W,
+    ) -> impl Iterator<Item = Schedule> + use<'f, 't, W> {
         let pattern = self.pattern(prediction);
         let events = &self.index.trace.events;
         let own = prediction.events.iter().map(|e| events[*e as usize].site);
         let mut watched = self.racing.clone();
         watched.extend(own.flat_map(|site| self.namesakes(site)));
         let tuple = prediction.events.clone();
-        self.weaves(prediction).map(move |weave| {
+        weaves.map(move |weave| {
             let goal = goal(pattern.kind(), &tuple);
             let counts = |site| watched.contains(&site);
             let order = clip::order(&self.index, &weave, goal, &counts);

@@ -7,9 +7,12 @@
 //! * `guess` marks regions that may be meant, though nobody says so.
 //! * `order` knows which events must come before which, `context` which locks let
 //!   each other, `index` has the accesses by what patterns ask for.
+//! * `hearsay` knows that nobody accesses memory before its maker has told of it.
 //! * `search` finds the tuples of accesses that can fit a pattern.
 //! * `weave` finds for each an order of the trace in which it happens, or that
 //!   there is none; `clip` makes a [`Schedule`](racehound_schedule::Schedule) of it.
+//! * `flow` knows what is read on the way, and `nearby` where else in the trace the same could
+//!   happen, for whoever executes schedules.
 //!
 //! [`predict`] is all of it.
 //!
@@ -34,7 +37,9 @@ mod context;
 mod flow;
 mod forecast;
 mod guess;
+mod hearsay;
 mod index;
+mod nearby;
 #[cfg(test)]
 mod oracle;
 mod order;

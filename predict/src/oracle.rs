@@ -5,10 +5,12 @@
 use std::collections::BTreeSet;
 
 use racehound_trace::generate::{Chaos, chaos};
-use racehound_trace::{SiteId, Space, ThreadId, Trace};
+use racehound_trace::{Builder, Loc, MemoryOrder, Mode, Op, SiteId, Space, ThreadId, Trace};
 
+use crate::forecast::predict_with;
+use crate::hearsay::Hearsay;
 use crate::index::memory::Memory;
-use crate::index::{Index, Settings};
+use crate::index::{Index, Settings, access_at};
 use crate::pattern::{AccessType, Kind, Pattern, builtin, parse_all};
 use crate::regions::{RegionId, Regions};
 use crate::weave::{Goal, Woven, weave};
@@ -47,8 +49,10 @@ impl<'t> Tuples<'t> {
         let mut accesses = Vec::new();
         for (event, at) in trace.events.iter().zip(0..) {
             let region = regions.step(event);
-            let Some(access) = event.op.access() else {
+            if event.op.access().is_none() {
                 memory.renew(&event.op);
+            }
+            let Some(access) = access_at(trace, at) else {
                 continue;
             };
             for (word, mask) in memory.words(&access) {
@@ -123,6 +127,9 @@ impl<'t> Tuples<'t> {
             neighbours: is_race,
             waypoints: &[],
         };
+        if !Hearsay::new(self.index.trace).allows(&events, is_race) {
+            return;
+        }
         match weave(&self.index, goal) {
             Woven::Feasible(_) => {
                 self.found.insert(places);
@@ -235,4 +242,70 @@ fn every_tuple_of_two_threads_and_two_variables_is_found() {
     let writes = |p: &&Pattern| p.steps().iter().any(|s| s.access == AccessType::Write);
     assert_eq!(patterns.iter().filter(writes).count(), 20);
     check_all(&patterns, 1_000..1_200, 1_000);
+}
+
+/// Rounds in which two threads tell each other something while one of them has a lock that the
+/// other one needs on its way, as in Figure 5: in none of them can they meet, though neither
+/// order nor locks alone say so. With a last round in which nobody needs the lock, they can.
+fn rounds(count: u32, can_meet: bool) -> Trace {
+    let mut builder = Builder::new();
+    let (ours, theirs) = (builder.thread("1"), builder.thread("2"));
+    let (lock, own) = (builder.sync("lock"), builder.sync("own"));
+    let [x, y] = ["x", "y"].map(|name| builder.variable(name));
+    let mode = Mode::Exclusive;
+    let mut push = |thread, site: &str, op| builder.push(thread, site, op);
+    for round in 0..=count {
+        let order = MemoryOrder::AcqRel;
+        let [call, answer, end] = [0, 1, 2].map(|i| Loc(u64::from(1_000 + 3 * round + i)));
+        let store = |loc| Op::AtomicStore {
+            loc,
+            size: 1,
+            order,
+        };
+        let load = |loc| Op::AtomicLoad {
+            loc,
+            size: 1,
+            order,
+        };
+        push(ours, "a", Op::Acquire { lock, mode });
+        push(ours, "b", Op::Write { loc: x, size: 1 });
+        push(ours, "c", store(call));
+        push(theirs, "d", load(call));
+        push(theirs, "e", store(answer));
+        push(ours, "f", load(answer));
+        push(ours, "g", Op::Write { loc: y, size: 1 });
+        push(ours, "h", Op::Release { lock, mode });
+        if round < count || !can_meet {
+            push(theirs, "i", Op::Acquire { lock, mode });
+            push(theirs, "j", Op::Release { lock, mode });
+        }
+        push(theirs, "k", Op::Acquire { lock: own, mode });
+        push(theirs, "l", Op::Read { loc: x, size: 1 });
+        push(theirs, "m", Op::Read { loc: y, size: 1 });
+        push(theirs, "n", Op::Release { lock: own, mode });
+        push(theirs, "o", store(end));
+        push(ours, "p", load(end));
+    }
+    builder.finish()
+}
+
+#[test]
+fn what_is_possible_behind_many_that_are_not_is_found() {
+    let mut patterns = builtin();
+    patterns.retain(|p| p.kind() == Kind::Race || p.name() == "atomic-set-torn-read-nested");
+    for count in [1, 70] {
+        let found = [false, true].map(|can_meet| check(&rounds(count, can_meet), &patterns));
+        assert_eq!(found, [Some(0), Some(2)], "{count}");
+    }
+}
+
+#[test]
+fn what_is_given_up_is_told() {
+    let trace = rounds(70, true);
+    let given_up = |patience| {
+        let options = Options::default();
+        predict_with(&trace, &options, patience, &|| false).given_up
+    };
+    assert_eq!(given_up(1 << 20), 0);
+    assert!(given_up(0) > 0);
 }

@@ -83,14 +83,15 @@ pub(crate) struct Goal<'g> {
     pub(crate) events: &'g [u32],
     /// Whether the two stand at their accesses together.
     pub(crate) neighbours: bool,
-    /// Before two stand together: accesses that come in this order.
+    /// Accesses that come in this order: before two stand together, or around the events,
+    /// which are among them then.
     pub(crate) waypoints: &'g [u32],
 }
 
 impl<'g> Goal<'g> {
     /// What comes in a given order.
-    fn steps(&self) -> &'g [u32] {
-        match self.neighbours {
+    pub(crate) fn steps(&self) -> &'g [u32] {
+        match self.neighbours || !self.waypoints.is_empty() {
             true => self.waypoints,
             false => self.events,
         }
@@ -99,9 +100,14 @@ impl<'g> Goal<'g> {
 
 /// Finds an order in which the goal is reached, with as little as it takes.
 pub(crate) fn weave(index: &Index<'_>, goal: Goal<'_>) -> Woven {
+    weave_counting(index, goal).0
+}
+
+/// The same, and how many steps it took, about.
+pub(crate) fn weave_counting(index: &Index<'_>, goal: Goal<'_>) -> (Woven, u64) {
     match Limits::required(index, goal) {
         Some(must) => weave_within(index, goal, &must),
-        None => Woven::Infeasible,
+        None => (Woven::Infeasible, 1),
     }
 }
 
@@ -139,28 +145,29 @@ pub(crate) fn weave_with(
     }
     must.complete(index);
     match must.is_within(&least) {
-        true => weave_within(index, goal, &must),
+        true => weave_within(index, goal, &must).0,
         false => Woven::Infeasible,
     }
 }
 
 /// Finds an order in which everybody goes as far as it must.
-fn weave_within(index: &Index<'_>, goal: Goal<'_>, must: &Limits) -> Woven {
+fn weave_within(index: &Index<'_>, goal: Goal<'_>, must: &Limits) -> (Woven, u64) {
     let may = must.closing(index);
     let late = must.outermost(index, goal);
     let mut loom = Loom::new(index, goal, must, &may);
     let mut woven = loom.run(late);
     if late > 0 && !matches!(woven, Woven::Feasible(_)) {
         if may.nodes(index) > LARGEST {
-            return Woven::Unknown;
+            return (Woven::Unknown, loom.steps);
         }
         loom.regrets = 0;
         woven = loom.run(0);
     }
-    match woven {
+    let woven = match woven {
         Woven::Infeasible if loom.meets_semaphores => Woven::Unknown,
         woven => woven,
-    }
+    };
+    (woven, loom.steps)
 }
 
 fn thread_of(index: &Index<'_>, event: u32) -> ThreadId {
@@ -195,6 +202,10 @@ impl Limits {
             *stops = (*stops).max(stop);
         }
         let tuple = limits.clone();
+        for &event in goal.waypoints {
+            let stop = &mut limits.stops[thread_of(index, event).index()];
+            *stop = (*stop).max(event + 1);
+        }
         limits.complete(index);
         limits.is_within(&tuple).then_some(limits)
     }
@@ -354,6 +365,8 @@ struct Loom<'l, 't> {
     /// for which.
     links: Vec<Vec<(u32, u32)>>,
     regrets: u32,
+    /// Nodes that were looked at.
+    steps: u64,
     meets_semaphores: bool,
 }
 
@@ -374,6 +387,7 @@ impl<'l, 't> Loom<'l, 't> {
             may,
             links,
             regrets: 0,
+            steps: 0,
             meets_semaphores: false,
         }
     }
@@ -404,6 +418,7 @@ impl<'l, 't> Loom<'l, 't> {
                     continue;
                 };
                 self.regrets += 1;
+                self.steps += before.next.len() as u64;
                 if self.regrets >= REGRETS {
                     return Woven::Unknown;
                 }
@@ -455,6 +470,11 @@ impl<'l, 't> Loom<'l, 't> {
             }
         }
         self.count_wanted(&mut state);
+        let left = |(t, next): (usize, &usize)| {
+            let nodes = &index.nodes[t][*next..];
+            nodes.partition_point(|n| n.event < self.may.stops[t]) as u64
+        };
+        self.steps += state.next.iter().enumerate().map(left).sum::<u64>();
         state
     }
 

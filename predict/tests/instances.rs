@@ -29,5 +29,5 @@ fn there_are_not_too_many() {
         (0..100).map(|i| format!("{deed}(x{i})|{line}\n")).collect()
     };
     let text: String = accesses.into_iter().map(of_thread).collect();
-    assert_eq!(instances(&text)[0].len(), 8);
+    assert_eq!(instances(&text)[0].len(), 64);
 }

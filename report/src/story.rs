@@ -5,15 +5,15 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::finding::{Access, Finding, Frame, Kind, Novelty, Report, Spot, Status};
+use crate::finding::{Access, Finding, Frame, Kind, Novelty, Report, Spot, Status, is_librarys};
 use crate::text::{self, FAINT, HARM, HEADING};
 use crate::timeline;
 
 /// What has a line only takes no more lines than these.
-const MOST_LINES: usize = 10;
+const MOST_LINES: usize = 8;
 
 /// Of what was not tried, so much is told as if it had happened.
-const MOST_PREDICTED: usize = 5;
+const MOST_PREDICTED: usize = 3;
 
 /// All findings, told one after the other. What was tried and did not happen has a line,
 /// and so has what a baseline knows, and what is predicted where that is a lot.
@@ -24,7 +24,7 @@ pub fn all(report: &Report) -> String {
     let findings = || report.findings.iter();
     let mut predicted: Vec<&Finding> = Vec::new();
     let mut otherwise: Vec<&Finding> = Vec::new();
-    let mut told = 0;
+    let mut told: BTreeSet<Functions<'_>> = BTreeSet::new();
     let mut seen: BTreeSet<Place<'_>> = BTreeSet::new();
     for one in findings().filter(|f| !is_open(f) && !known(f)) {
         // What a container does in there is one bug, in however many of its lines.
@@ -33,8 +33,7 @@ pub fn all(report: &Report) -> String {
             continue;
         }
         let is_predicted = one.status == Status::Predicted;
-        told += usize::from(is_predicted);
-        if is_predicted && told > MOST_PREDICTED {
+        if is_predicted && (told.len() == MOST_PREDICTED || !told.insert(functions(one))) {
             predicted.push(one);
             continue;
         }
@@ -51,8 +50,15 @@ pub fn all(report: &Report) -> String {
     ] {
         if !listed.is_empty() {
             let _ = writeln!(out, "{heading}");
-            let more = listed.len().saturating_sub(MOST_LINES);
-            out.extend(listed.into_iter().take(MOST_LINES).map(line));
+            let folded = folded(&listed);
+            let shown = folded.iter().take(MOST_LINES);
+            let more = listed.len() - shown.clone().map(Vec::len).sum::<usize>();
+            for same in shown {
+                out += &line(same[0]);
+                if let others @ 1.. = same.len() - 1 {
+                    let _ = writeln!(out, "       and {others} more between these functions");
+                }
+            }
             if more > 0 {
                 let _ = writeln!(out, "    and {more} more, which JSON and the page have");
             }
@@ -60,6 +66,30 @@ pub fn all(report: &Report) -> String {
         }
     }
     out
+}
+
+/// What a finding is about, by functions: data that are handed over are suspected field by
+/// field.
+type Functions<'a> = (String, Vec<Option<&'a str>>);
+
+fn functions(finding: &Finding) -> Functions<'_> {
+    let of_accesses = finding.accesses.iter().map(|access| access.spot().function);
+    let mut functions: Vec<Option<&str>> = of_accesses.collect();
+    functions.sort_unstable();
+    (String::from(finding.kind.clone()), functions)
+}
+
+/// The findings, those of the same functions together, in the order of the first of each.
+fn folded<'a>(listed: &[&'a Finding]) -> Vec<Vec<&'a Finding>> {
+    let mut folded: Vec<Vec<&Finding>> = Vec::new();
+    for one in listed {
+        let is_known = |same: &&mut Vec<&Finding>| functions(same[0]) == functions(one);
+        match folded.iter_mut().find(is_known) {
+            Some(same) if !one.accesses.is_empty() => same.push(one),
+            _ => folded.push(vec![one]),
+        }
+    }
+    folded
 }
 
 /// What a finding is about, by lines of the program's own.
@@ -198,17 +228,17 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
     }
     let callers = text::callers(access);
     let shown = if is_one_of_many { 1 } else { CALLERS };
-    // How a library got there from one's own code is its own business.
-    let has_own = callers.iter().any(Frame::is_users);
+    // How a library got there, from one's own code or to it, is its own business.
+    let is_own = spot.file.is_some_and(|file| !is_librarys(file));
+    let has_own = is_own || callers.iter().any(Frame::is_users);
     let of_interest = callers.iter().filter(|frame| !has_own || frame.is_users());
-    let of_interest: Vec<&Frame> = of_interest.take(shown).collect();
-    let shown = of_interest.len();
-    for frame in of_interest {
+    let of_interest: Vec<&Frame> = of_interest.collect();
+    for frame in of_interest.iter().take(shown) {
         let caller = format!("  called from {}", text::caller(frame));
         let caller = text::fitting(&caller, WIDTH);
         let _ = writeln!(out, "    {FAINT}{caller}{FAINT:#}");
     }
-    if let Some(more @ 1..) = callers.len().checked_sub(shown)
+    if let Some(more @ 1..) = of_interest.len().checked_sub(shown)
         && !is_one_of_many
     {
         let _ = writeln!(out, "      {FAINT}and {more} more{FAINT:#}");
@@ -307,43 +337,53 @@ mod tests {
         ");
     }
 
+    /// A suspicion between two lines, of a function of its own each or always the same.
+    fn suspicion(line: u32, status: Status, is_same: bool) -> Finding {
+        let mut first = access("write", "0.1", line);
+        if !is_same {
+            first.function = Some(format!("audit_{line}"));
+        }
+        Finding {
+            id: format!("R{line}"),
+            status,
+            accesses: vec![first, access("read", "0.2", 9)],
+            ..Finding::default()
+        }
+    }
+
+    fn told(suspicions: u32, status: Status, is_same: bool) -> String {
+        let suspicion = |line| suspicion(line, status, is_same);
+        text::plain(&all(&Report {
+            findings: (1..=suspicions).map(suspicion).collect(),
+            ..Report::default()
+        }))
+    }
+
     #[test]
     fn what_did_not_happen_does_not_fill_the_screen() {
-        let suspect = |line: u32| Finding {
-            id: format!("R{line}"),
-            status: Status::Unreproduced,
-            accesses: vec![access("write", "0.1", line), access("read", "0.2", 9)],
-            ..Finding::default()
-        };
-        let told = |suspects: u32| {
-            all(&Report {
-                findings: (1..=suspects).map(suspect).collect(),
-                ..Report::default()
-            })
-        };
-        assert_eq!(told(10).lines().count(), 12);
-        let many = told(48);
-        assert_eq!(many.lines().count(), 13);
-        assert!(many.contains("and 38 more"), "{many}");
+        let status = Status::Unreproduced;
+        assert_eq!(told(8, status, false).lines().count(), 10);
+        let many = told(48, status, false);
+        assert_eq!(many.lines().count(), 11);
+        assert!(many.contains("and 40 more, which"), "{many}");
+        let same = told(48, status, true);
+        assert_eq!(same.lines().count(), 4, "{same}");
+        assert!(same.contains("and 47 more between these functions"));
     }
 
     #[test]
     fn what_is_predicted_is_told_as_far_as_anybody_reads() {
-        let prediction = |line: u32| Finding {
-            id: format!("R{line}"),
-            status: Status::Predicted,
-            accesses: vec![access("write", "0.1", line), access("read", "0.2", 9)],
-            ..Finding::default()
-        };
-        let told = all(&Report {
-            findings: (1..=20).map(prediction).collect(),
-            ..Report::default()
-        });
-        let told = text::plain(&told);
-        let headings = told.lines().filter(|line| line.starts_with('R')).count();
-        assert_eq!(headings, 5, "{told}");
-        assert!(told.contains("Predicted as well:\n    R6 "), "{told}");
-        assert!(told.contains("and 5 more"), "{told}");
+        let headings = |told: &str| told.lines().filter(|line| line.starts_with('R')).count();
+        let many = told(20, Status::Predicted, false);
+        assert_eq!(headings(&many), 3, "{many}");
+        assert!(many.contains("Predicted as well:\n    R4 "), "{many}");
+        assert!(many.contains("and 9 more, which"), "{many}");
+        let same = told(20, Status::Predicted, true);
+        assert_eq!(headings(&same), 1, "{same}");
+        assert!(
+            same.contains("and 18 more between these functions"),
+            "{same}"
+        );
     }
 
     /// However much there is to tell, it is a screen.

@@ -67,7 +67,7 @@ pub(crate) fn heading(finding: &Finding) -> String {
 }
 
 /// Characters in a line.
-const WIDTH: usize = 80;
+pub const WIDTH: usize = 80;
 /// Of which the status takes so many, with the space before it and the indentation.
 const LONGEST_STATUS: usize = 17;
 
@@ -192,7 +192,13 @@ pub(crate) fn harms(out: &mut String, finding: &Finding) {
             None => String::new(),
         };
         let (kind, detail) = (printable(&harm.kind), printable(&harm.detail));
-        let _ = writeln!(out, "    {HARM}harm: {kind}{HARM:#}, {detail}{seed}");
+        let lines = wrapped(&format!("harm: {kind}, {detail}{seed}"), WIDTH - 6);
+        for (i, line) in lines.iter().enumerate() {
+            let _ = match (i, line.strip_prefix(&format!("harm: {kind}"))) {
+                (0, Some(rest)) => writeln!(out, "    {HARM}harm: {kind}{HARM:#}{rest}"),
+                _ => writeln!(out, "      {line}"),
+            };
+        }
     }
 }
 
@@ -274,7 +280,7 @@ pub(crate) fn without_directories(text: &str) -> String {
 }
 
 /// A text in lines of at most that many characters, as far as its words allow.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
@@ -286,6 +292,46 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// A text in which no line is longer than a screen is wide, as far as its words allow: where
+/// one is, files lose their directories, and then it goes on in the next line, further in.
+pub fn narrowed(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let line = match width(line) > WIDTH {
+            true => without_directories(line),
+            false => line.to_owned(),
+        };
+        let content = line.trim_start_matches(' ');
+        let indent = line.len() - content.len();
+        let mut used = 0;
+        for (i, word) in content.split(' ').enumerate() {
+            let (gap, own) = (usize::from(i > 0), width(word));
+            let is_first = i == 0;
+            if is_first || used + gap + own > WIDTH {
+                let further = if is_first { indent } else { indent + FURTHER };
+                out.push_str(if is_first { "" } else { "\n" });
+                out.push_str(&" ".repeat(further));
+                used = further;
+            } else {
+                out.push(' ');
+                used += gap;
+            }
+            out.push_str(word);
+            used += own;
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// So far in is what goes on in the next line.
+const FURTHER: usize = 4;
+
+/// How many characters are seen of a text with styles.
+fn width(text: &str) -> usize {
+    plain(text).chars().count()
 }
 
 /// Reasons, each with all who gave it.
@@ -322,6 +368,26 @@ pub(crate) fn plain(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::finding::{Explanation, Harm, Location};
+
+    #[test]
+    fn long_lines_go_on_in_the_next() {
+        let long = format!(
+            "  at /home/ann/bank/{}.cpp:7 in a, thread 0.1",
+            "x".repeat(50)
+        );
+        assert_eq!(
+            narrowed(&format!("{long}\n")),
+            format!("{}\n", long.replace("/home/ann/bank/", ""))
+        );
+        let word = "Synchronised<ArrayList>::add(int)";
+        let text = format!("    {FAINT}(1) {word} and {word} of /usr/{word}{FAINT:#}\n\nshort\n");
+        insta::assert_snapshot!(plain(&narrowed(&text)), @r"
+            (1) Synchronised<ArrayList>::add(int) and Synchronised<ArrayList>::add(int)
+                of Synchronised<ArrayList>::add(int)
+
+        short
+        ");
+    }
 
     #[test]
     fn a_finding_is_a_short_block() {

@@ -1,7 +1,9 @@
 //! An interleaving as text: a column for each thread, time goes down.
 //!
 //! Shown is what leads to the finding's accesses: a few steps before each, what comes in
-//! between is left out. Where no access is marked, it is the end of the execution.
+//! between is left out. Where no access is marked, nobody knows which steps are to blame;
+//! but that threads took turns is, so of each turn up to the end its beginning and its end
+//! are shown.
 
 use std::fmt::Write;
 
@@ -12,6 +14,8 @@ use crate::text::{self, FAINT, HARM, HEADING};
 const WIDTH: usize = 76;
 /// Steps that are shown before a marked one.
 const LEAD: usize = 3;
+/// Steps of a turn that are shown at least.
+const OF_A_TURN: usize = 4;
 /// More threads than that do not fit next to each other: their steps are a list.
 const COLUMNS: usize = 4;
 
@@ -106,7 +110,7 @@ fn chosen(steps: &[Step], rows: usize) -> Vec<usize> {
         .filter(|&i| steps[i].access.is_some())
         .collect();
     if marked.is_empty() {
-        return (steps.len().saturating_sub(rows)..steps.len()).collect();
+        return turns(steps, rows);
     }
     let involved = |i: &usize| {
         marked
@@ -138,6 +142,31 @@ fn chosen(steps: &[Step], rows: usize) -> Vec<usize> {
     near.truncate(rows.max(marked.len()));
     let mut shown: Vec<usize> = near.into_iter().map(|(_, i)| i).collect();
     shown.sort_unstable();
+    shown
+}
+
+/// The steps with which threads begin and end their turns, up to the last one.
+fn turns(steps: &[Step], rows: usize) -> Vec<usize> {
+    let turns = steps.chunk_by(|one, next| one.thread == next.thread);
+    let lengths: Vec<usize> = turns.map(<[Step]>::len).collect();
+    let needed = |most: usize| {
+        lengths
+            .iter()
+            .map(|&length| length.min(most))
+            .sum::<usize>()
+    };
+    let fits = |most: &usize| needed(*most) <= rows;
+    let most = (OF_A_TURN..=rows).rev().find(fits).unwrap_or(OF_A_TURN);
+    let (mut shown, mut end) = (Vec::new(), steps.len());
+    for length in lengths.into_iter().rev() {
+        let begin = end - length;
+        let kept = length.min(most).min(rows - shown.len());
+        let last = kept.div_ceil(2);
+        shown.extend((end - last..end).rev());
+        shown.extend((begin..begin + kept - last).rev());
+        end = begin;
+    }
+    shown.reverse();
     shown
 }
 
@@ -208,6 +237,22 @@ mod tests {
         let shown = text::plain(&render(&Interleaving { skipped: 0, steps }, 12));
         assert_eq!(shown.lines().count(), 12 + 2);
         assert!(shown.contains(":40") && shown.contains('⋮') && !shown.contains(":20"));
+        assert!(shown.contains(":35") && !shown.contains(":34"), "{shown}");
+    }
+
+    #[test]
+    fn without_marks_each_turn_has_its_part() {
+        let mut steps = Vec::new();
+        for (turn, thread) in (1..).zip(["0", "0.1", "0.2", "0.1", "0"]) {
+            steps.extend((0..10).map(|i| step(thread, "write", "x", turn * 10 + i, None)));
+        }
+        let shown = text::plain(&render(&Interleaving { skipped: 0, steps }, 20));
+        for line in [10, 11, 18, 19, 20, 29, 30, 39, 40, 49, 50, 59] {
+            assert!(shown.contains(&format!(":{line}")), "{line} in {shown}");
+        }
+        assert!(!shown.contains(":35"), "{shown}");
+        // Five turns, with a gap in each.
+        assert_eq!(shown.lines().count(), 1 + 20 + 5, "{shown}");
     }
 
     #[test]

@@ -37,8 +37,11 @@ pub(crate) struct Access {
 /// Those that are left when the fast path is done are mostly the first of their epoch to
 /// bytes that at most one other thread has been at, and not lately: they are settled here,
 /// in a function that hardly ever calls another and so needs little stack.
-#[inline(always)]
-pub(crate) fn small<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {
+#[inline(never)]
+pub(crate) extern "C" fn small<R: Rule, const SIZE: usize, const WRITE: bool>(
+    address: usize,
+    place: usize,
+) {
     let Some(visit) = Visit::of_known() else {
         return thoroughly::<R, SIZE, WRITE>(address, place);
     };
@@ -178,7 +181,10 @@ fn becomes(at: &AtomicU64, before: Word, after: Word) -> bool {
 /// left may be overwritten. So it is looked at once more when the range is done.
 #[cold]
 #[inline(never)]
-fn beside_a_range<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {
+pub(crate) fn beside_a_range<R: Rule, const SIZE: usize, const WRITE: bool>(
+    address: usize,
+    place: usize,
+) {
     let visit = Visit::begin();
     for number in address / 8..=(address + (SIZE - 1)) / 8 {
         let group = shadow::group(number * 8);

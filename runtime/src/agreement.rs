@@ -19,6 +19,7 @@ use racehound_trace::{Event, Loc, MemoryOrder, Mode, Op, SiteId, Space, SyncId, 
 
 use crate::access::{self, Access};
 use crate::detector::Engine;
+use crate::entry;
 use crate::report::Race;
 use crate::rule::{AccuLock, FastTrack, Rule};
 use crate::sync::{self, Traits};
@@ -85,20 +86,10 @@ fn entry_point(size: usize, write: bool) -> Option<EntryPoint> {
 }
 
 /// What is behind it, with a place of our choice.
-fn behind_it<R: Rule>(size: usize, write: bool) -> Option<fn(usize, usize)> {
-    Some(match (size, write) {
-        (1, false) => access::small::<R, 1, false>,
-        (2, false) => access::small::<R, 2, false>,
-        (4, false) => access::small::<R, 4, false>,
-        (8, false) => access::small::<R, 8, false>,
-        (16, false) => access::small::<R, 16, false>,
-        (1, true) => access::small::<R, 1, true>,
-        (2, true) => access::small::<R, 2, true>,
-        (4, true) => access::small::<R, 4, true>,
-        (8, true) => access::small::<R, 8, true>,
-        (16, true) => access::small::<R, 16, true>,
-        _ => return None,
-    })
+fn behind_it<R: Rule>(size: usize, write: bool) -> Option<entry::Slow> {
+    let sizes = [1, 2, 4, 8, 16];
+    let at = sizes.iter().position(|&s| s == size)?;
+    Some(entry::slow_paths::<R>()[at + if write { sizes.len() } else { 0 }])
 }
 
 /// A step of an execution, still without its addresses.
@@ -390,5 +381,31 @@ proptest! {
     ) {
         let (live, offline) = racy::<AccuLock>(Which::AccuLock, &steps);
         prop_assert_eq!(live, offline);
+    }
+}
+
+/// What a thread does again after it has given something away is news to who took that.
+#[test]
+fn an_access_of_a_later_epoch_takes_the_place_of_an_earlier_one() {
+    for (size, write) in [4, 8, 16].into_iter().flat_map(|s| [(s, false), (s, true)]) {
+        let access = |write| Step::Access {
+            at: 0,
+            size,
+            write,
+            place: Some(0),
+        };
+        let mut steps = Vec::new();
+        for _ in 0..4 {
+            steps.extend([(0, access(write)), (0, Step::Post(0))]);
+        }
+        steps.extend([(1, Step::Take(0)), (1, access(true))]);
+        let (live, offline) = racy::<FastTrack>(Which::FastTrack, &steps);
+        assert_eq!((live, offline), Default::default());
+
+        // The same, but for one more access behind what was given away last.
+        steps.insert(steps.len() - 2, (0, access(write)));
+        let (live, offline) = racy::<FastTrack>(Which::FastTrack, &steps);
+        assert_eq!(live, offline);
+        assert_eq!(live.len(), size);
     }
 }

@@ -36,6 +36,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::access;
 use crate::rule::Rule;
+use crate::usual;
 
 std::arch::global_asm!(
     ".bss",
@@ -49,7 +50,8 @@ std::arch::global_asm!(
     ".text",
 );
 
-type Slow = extern "C" fn(usize, usize);
+/// Takes an address and a place.
+pub(crate) type Slow = extern "C" fn(usize, usize);
 
 unsafe extern "C" {
     #[link_name = "__racehound_slow"]
@@ -65,24 +67,30 @@ pub(crate) fn set_slow_paths(paths: [Slow; 10]) {
     }
 }
 
-extern "C" fn slow<R: Rule, const SIZE: usize, const WRITE: bool>(address: usize, place: usize) {
-    access::small::<R, SIZE, WRITE>(address, place);
-}
-
-/// The slow paths of a detector with shadow words.
+/// The slow paths of a detector with shadow words: those of accesses that are looked at
+/// thoroughly, and where there are such, those of the usual ones.
 pub(crate) fn slow_paths<R: Rule>() -> [Slow; 10] {
-    [
-        slow::<R, 1, false>,
-        slow::<R, 2, false>,
-        slow::<R, 4, false>,
-        slow::<R, 8, false>,
-        slow::<R, 16, false>,
-        slow::<R, 1, true>,
-        slow::<R, 2, true>,
-        slow::<R, 4, true>,
-        slow::<R, 8, true>,
-        slow::<R, 16, true>,
-    ]
+    let mut paths: [Slow; 10] = [
+        access::small::<R, 1, false>,
+        access::small::<R, 2, false>,
+        access::small::<R, 4, false>,
+        access::small::<R, 8, false>,
+        access::small::<R, 16, false>,
+        access::small::<R, 1, true>,
+        access::small::<R, 2, true>,
+        access::small::<R, 4, true>,
+        access::small::<R, 8, true>,
+        access::small::<R, 16, true>,
+    ];
+    if !R::FIRST_COUNTS {
+        paths[2] = usual::enter::<4, false>;
+        paths[3] = usual::enter::<8, false>;
+        paths[4] = usual::enter::<16, false>;
+        paths[7] = usual::enter::<4, true>;
+        paths[8] = usual::enter::<8, true>;
+        paths[9] = usual::enter::<16, true>;
+    }
+    paths
 }
 
 /// `rdx` = shadow of the four bytes around `rdi`, `rcx` = the thread's block.
@@ -355,6 +363,32 @@ macro_rules! slowly {
     };
 }
 
+/// Where a call is looked at briefly, the thread looks away when a place accesses memory for
+/// the second time in it, and returns. Somebody who wants it to look closely meanwhile gets
+/// his way. See [`calls`](crate::sampling::calls).
+macro_rules! unless_repeated {
+    () => {
+        "mov rcx, qword ptr [rip + __racehound_hot@GOTTPOFF]
+         mov eax, dword ptr fs:[rcx + 88]
+         test al, {brief}
+         jz 72f
+         mov rdx, qword ptr [rsp]
+         mov r8, qword ptr fs:[rcx + 112]
+         mov r9d, edx
+         and r9d, 4092
+         xor edx, dword ptr fs:[rcx + 108]
+         cmp dword ptr [r8 + r9 + 16384], edx
+         je 71f
+         mov dword ptr [r8 + r9 + 16384], edx
+         jmp 72f
+         71: mov edx, eax
+         or edx, {away}
+         lock cmpxchg dword ptr fs:[rcx + 88], edx
+         ret
+         72:"
+    };
+}
+
 /// Notes the access for the trace that is being recorded, see
 /// [`log`](crate::log), and goes on.
 macro_rules! noted {
@@ -528,10 +562,7 @@ extern "C" fn sampled_entry() {
         "jne 99f",
         "sub dword ptr [rdx + 12], 1",
         "jb 98f",
-        // Others may have made it look meanwhile.
         "mov r9, qword ptr fs:[rcx + 8]",
-        "mov edx, dword ptr fs:[rcx + 88]",
-        "mov dword ptr [r9 - 4], edx",
         "mov qword ptr [r9], rdi",
         "mov dword ptr [r9 + 8], 0",
         "mov dword ptr [r9 + 12], eax",
@@ -539,11 +570,17 @@ extern "C" fn sampled_entry() {
         "mov qword ptr fs:[rcx + 8], r9",
         "mov dword ptr fs:[rcx + 88], eax",
         "mov dword ptr [r8], eax",
-        "ret",
+        // What it repeats is counted from here, if it looks.
+        "test al, {away}",
+        "jnz 97f",
+        "add dword ptr fs:[rcx + 108], {serial}",
+        "97: ret",
         "98: mov dword ptr [rdx + 12], 0",
         "99: jmp {enter}",
         generation = sym crate::sampling::calls::GENERATION,
         kept = const crate::sampling::calls::CallWord::GENERATION,
+        away = const crate::sampling::calls::CallWord::AWAY,
+        serial = const crate::sampling::calls::SERIAL as i32,
         enter = sym crate::sampling::calls::enter,
     )
 }
@@ -605,7 +642,13 @@ macro_rules! accesses {
 
             #[unsafe(naked)]
             pub(super) extern "C" fn sampled() {
-                naked_asm!(".p2align 5", $($code)*)
+                naked_asm!(
+                    ".p2align 5",
+                    unless_repeated!(),
+                    $($code)*,
+                    away = const crate::sampling::calls::CallWord::AWAY,
+                    brief = const crate::sampling::calls::CallWord::BRIEF,
+                )
             }
 
             #[unsafe(naked)]

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::sweep::Pause;
 use crate::thread::Visit;
 use crate::tls::hot;
-use crate::{control, detector, memory_limit, record, registry, report, resident, sampling};
+use crate::{control, detector, memory_limit, record, registry, report, resident, sampling, sync};
 
 static COPIED: AtomicBool = AtomicBool::new(false);
 
@@ -60,6 +60,7 @@ pub(crate) extern "C" fn before() {
         return;
     }
     COPIED.store(true, Ordering::Relaxed);
+    control::children::before_copy();
     let visit = Visit::begin();
     record::save(visit.thread());
     let pause = Pause::begin();
@@ -79,7 +80,7 @@ pub(crate) extern "C" fn before() {
 
 /// It has, or could not; and this is the process that there was before.
 pub(crate) extern "C" fn in_parent() {
-    control::children::begin();
+    control::children::begin_copy();
     if let Some((pause, visit)) = resume() {
         drop(pause);
         drop(visit);
@@ -93,6 +94,7 @@ pub(crate) extern "C" fn in_child() {
         report::reset_count();
         record::in_child(visit.thread(), &gone);
         resident::open_again();
+        sync::left_to_parent(&visit);
         control::in_child();
         memory_limit::in_child();
         sampling::in_child();

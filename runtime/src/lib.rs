@@ -94,6 +94,7 @@ mod tape;
 mod thread;
 mod tls;
 mod triggers;
+mod usual;
 
 pub(crate) use start::{fatal, init, is_ready};
 

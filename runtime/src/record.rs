@@ -106,7 +106,12 @@ fn note_range(visit: &Visit, access: &Access) {
     let (loc, size) = extent(access.address, access.size);
     let op = match access.kind {
         AccessKind::Write => Op::Write { loc, size },
-        _ => Op::Read { loc, size },
+        AccessKind::AtomicWrite => Op::AtomicStore {
+            loc,
+            size,
+            order: MemoryOrder::Relaxed,
+        },
+        AccessKind::Read | AccessKind::AtomicRead => Op::Read { loc, size },
     };
     let context = thread.context_of(visit.hot(), access.place);
     thread.settle_log();

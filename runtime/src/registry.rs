@@ -329,7 +329,7 @@ pub(crate) fn finish() {
         (*hot).span = 0;
         (*hot).log = 0;
         (*hot).calls = std::ptr::null_mut();
-        (*hot).resting = std::ptr::null_mut();
+        (*hot).tables = std::ptr::null_mut();
         (*hot).presence = std::ptr::null();
         (*hot).call = CallWord::OUTSIDE;
         // What the C library does from now on is not the program's doing.

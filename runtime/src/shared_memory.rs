@@ -6,13 +6,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::spin::Locked;
 
-static MAPPED: Locked<Vec<Range<usize>>> = Locked::new(Vec::new());
+/// Who else may have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// It has no name: only processes that were made by copying have it.
+    Family,
+    Anybody,
+}
+
+static MAPPED: Locked<Vec<(Range<usize>, Whose)>> = Locked::new(Vec::new());
 static IS_THERE_ANY: AtomicBool = AtomicBool::new(false);
 
+/// Whether there may be some that processes have who were made by copying.
+pub(crate) fn is_in_family() -> bool {
+    IS_THERE_ANY.load(Ordering::Relaxed)
+}
+
 /// There is shared memory here now.
-pub(crate) fn add(range: Range<usize>) {
+pub(crate) fn add(range: Range<usize>, whose: Whose) {
     IS_THERE_ANY.store(true, Ordering::Relaxed);
-    MAPPED.lock().push(range);
+    MAPPED.lock().push((range, whose));
 }
 
 /// There is something else here now, or nothing.
@@ -20,19 +33,31 @@ pub(crate) fn remove(range: &Range<usize>) {
     if !IS_THERE_ANY.load(Ordering::Relaxed) {
         return;
     }
-    let left = |one: &Range<usize>| {
+    let left = |(one, whose): &(Range<usize>, Whose)| {
         let before = one.start..one.end.min(range.start);
         let after = one.start.max(range.end)..one.end;
-        [before, after].into_iter().filter(|part| !part.is_empty())
+        let parts = [(before, *whose), (after, *whose)];
+        parts.into_iter().filter(|(part, _)| !part.is_empty())
     };
     let mut all = MAPPED.lock();
     *all = all.iter().flat_map(left).collect();
 }
 
-/// Whether an address is in shared memory.
-pub(crate) fn includes(address: usize) -> bool {
-    IS_THERE_ANY.load(Ordering::Relaxed)
-        && MAPPED.lock().iter().any(|range| range.contains(&address))
+/// Who else may have what is at an address; none if it is not shared. Not to be interrupted
+/// by a signal.
+#[inline]
+pub(crate) fn whose(address: usize) -> Option<Whose> {
+    match IS_THERE_ANY.load(Ordering::Relaxed) {
+        true => look_up(address),
+        false => None,
+    }
+}
+
+#[cold]
+fn look_up(address: usize) -> Option<Whose> {
+    let all = MAPPED.lock();
+    let found = all.iter().find(|(range, _)| range.contains(&address));
+    found.map(|(_, whose)| *whose)
 }
 
 #[cfg(test)]
@@ -41,12 +66,12 @@ mod tests {
 
     #[test]
     fn what_is_unmapped_in_the_middle_is_not_shared() {
-        add(0x1000..0x5000);
+        add(0x1000..0x5000, Whose::Family);
         remove(&(0x2000..0x3000));
         let shared = [
             0xfff, 0x1000, 0x1fff, 0x2000, 0x2fff, 0x3000, 0x4fff, 0x5000,
         ]
-        .map(includes);
+        .map(|address| whose(address).is_some());
         assert_eq!(shared, [false, true, true, false, false, true, true, false]);
     }
 }

@@ -18,6 +18,7 @@ use crate::objects::{self, Held};
 use crate::record;
 use crate::report::{self, Misuse};
 use crate::shadow;
+use crate::shared_memory;
 use crate::stamp::Stamp;
 use crate::thread::{Thread, Visit};
 use crate::triggers;
@@ -82,6 +83,26 @@ pub(crate) fn destroy(visit: &Visit, address: usize, place: usize) {
     let last = (mutex.last_use, AccessKind::AtomicRead);
     must_be_over(visit, address, last, AccessKind::Write, place);
     objects::forget(thread, address);
+}
+
+/// The process was copied: locks in memory that both have are its parent's.
+pub(crate) fn left_to_parent(visit: &Visit) {
+    let thread = visit.thread();
+    let held: Vec<_> = thread.held.all().iter().map(|h| h.hold.lock).collect();
+    for id in held {
+        let address = objects::past(id.0).map(|past| past.address);
+        let Some(address) = address.filter(|&address| shared_memory::whose(address).is_some())
+        else {
+            continue;
+        };
+        if let Some(mut object) = objects::existing(address) {
+            object.mutex.owner = 0;
+            object.mutex.depth = 0;
+            object.mutex.readers = 0;
+        }
+        thread.held.forget(id);
+        thread.locks_changed();
+    }
 }
 
 /// Reports an earlier use of a lock that is not known to be over, now that the

@@ -96,6 +96,13 @@ struct Global {
 impl Global {
     /// The one that has this address. The tape is not held.
     fn at(address: usize) -> Option<Self> {
+        if let Some(kept) = crate::interpose::hidden::describe(address) {
+            return Some(Self {
+                name: kept.to_owned(),
+                start: address,
+                size: size_of::<u64>() as u64,
+            });
+        }
         let (variable, module) = symbols::variable(address)?;
         Some(Self {
             name: variable.name,

@@ -109,6 +109,9 @@ pub(crate) struct Thread {
     slept: Option<(Context, Vec<Epoch>)>,
     /// The team of OpenMP that it is a member of, or 0.
     pub(crate) team: usize,
+    /// What it works at in it, and what it has worked at before the groups it is in.
+    pub(crate) work: crate::interpose::tasks::Work,
+    pub(crate) groups: Vec<crate::interpose::tasks::Work>,
     /// Things to be done once that it is about to do.
     pub(crate) once: Vec<usize>,
     /// Events for a detector without shadow words.
@@ -217,6 +220,8 @@ impl Thread {
             abandoned: Vec::new(),
             slept: None,
             team: 0,
+            work: Default::default(),
+            groups: Vec::new(),
             once: Vec::new(),
             collected: crate::general::Collected::default(),
             log: crate::log::Log::default(),
@@ -240,6 +245,12 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn knows(&self, stamp: Stamp) -> bool {
         self.hearsay.has(stamp) || self.has_heard_of(stamp)
+    }
+
+    /// Whether that is known without a look at the clock.
+    #[inline(always)]
+    pub(crate) fn recalls(&self, stamp: Stamp) -> bool {
+        self.hearsay.has(stamp)
     }
 
     /// The same by the clock; the answer is noted for other stamps of the lease.
@@ -351,6 +362,32 @@ impl Thread {
         {
             return Some(recent);
         }
+        self.renewed(at)
+    }
+
+    /// The same if the context of the innermost call is known, where locks order threads.
+    #[inline(always)]
+    pub(crate) fn usual_stamp(&mut self, top: *mut frames::Frame, place: usize) -> Option<Stamp> {
+        // SAFETY: the thread's innermost frame, or the sentinel below.
+        let parent = Context(unsafe { (*top.sub(1)).context });
+        if parent == Context::UNKNOWN {
+            return None;
+        }
+        let at = self.find_recent(parent, place, LocksId::NONE)?;
+        let recent = self.recent[at].stamp;
+        if (self.fresh..=self.stamp).contains(&recent) {
+            return Some(recent);
+        }
+        if !self.has_room() {
+            return None;
+        }
+        self.renewed(at)
+    }
+
+    /// A new stamp for what is remembered there, in a lease that has room, if the set of the
+    /// locks held is known.
+    #[inline(always)]
+    fn renewed(&mut self, at: usize) -> Option<Stamp> {
         let locks = self.held.known_set()?;
         let recent = &mut self.recent[at];
         let stamp = Stamp(self.stamp.0 + 1);

@@ -12,7 +12,7 @@ use std::arch::asm;
 
 use crate::frames::Frame;
 use crate::sampling::Calls;
-use crate::sampling::calls::{CallWord, Resting};
+use crate::sampling::calls::{CallWord, Tables};
 use crate::sampling::presence::Presence;
 use crate::shadow::Half;
 use crate::thread::Thread;
@@ -65,9 +65,11 @@ pub(crate) struct Hot {
     pub(crate) calls: *mut Calls,
     /// Set while the thread, which can be cancelled, cannot because it is inside.
     pub(crate) sheltered: u32,
-    /// Functions about whose next calls is decided, and where others see which one the
-    /// thread is in: both or none.
-    pub(crate) resting: *mut Resting,
+    /// Goes on with each call in which the thread looks, and when others want it to.
+    pub(crate) serial: u32,
+    /// Functions about whose next calls is decided, places that have accessed memory in a
+    /// call, and where others see which function the thread is in: both or none.
+    pub(crate) tables: *mut Tables,
     pub(crate) presence: *const Presence,
     /// Sets of readers that a read of this epoch is in.
     pub(crate) sets: Sets,
@@ -124,7 +126,8 @@ const _: () = assert!(std::mem::offset_of!(Hot, log) == 64);
 const _: () = assert!(std::mem::offset_of!(Hot, reads_left) == 76);
 const _: () = assert!(std::mem::offset_of!(Hot, writes_left) == 80);
 const _: () = assert!(std::mem::offset_of!(Hot, call) == 88);
-const _: () = assert!(std::mem::offset_of!(Hot, resting) == 112);
+const _: () = assert!(std::mem::offset_of!(Hot, serial) == 108);
+const _: () = assert!(std::mem::offset_of!(Hot, tables) == 112);
 const _: () = assert!(std::mem::offset_of!(Hot, presence) == 120);
 const _: () = assert!(std::mem::offset_of!(Hot, sets) == 128);
 const _: () = assert!(SETS == 64);

@@ -23,8 +23,23 @@
 //! - Several threads in the same function are one pair, and count once for each
 //!   call: the rate is one of calls.
 //! - A pair has no order. Who entered first does not matter for a race.
-//! - Who is made to look looks in its current call (line 21) and in as many further
-//!   ones as the burst has: so both sides have their burst at the same time.
+//! - Who is made to look does so until it enters or leaves a function, as `S(t')` holds
+//!   in the algorithm, and in as many further calls as the burst has: so both sides have
+//!   their burst at the same time. For the sake of a pair that has not met before it looks
+//!   in all of its current call: a loop around calls may run until the program ends.
+//!
+//! # Loops
+//! Algorithm 2 hands every access of a sampled call to the detector. That is so here while a
+//! pair is new or has met for some rounds only, and then for one burst in [`CLOSE`]. In the
+//! others a call is looked at [briefly](Look::Briefly), until it repeats itself. Bursts are
+//! there because a call takes other branches and is given other objects than the last (§4.3),
+//! which mostly shows in the first round of a loop; later rounds, and what comes behind the
+//! loop, have their turn with the close bursts, on both sides at the same time.
+//!
+//! The reason is the cost. What is known of memory that is looked at now and then is not at
+//! hand in the processor, and is of an earlier epoch: an access of a burst costs up to five
+//! times as much as one among all of them, so a tenth of the calls would cost half of what
+//! all do. Calls that loop for long would have no bound at all.
 //!
 //! # Looking away
 //! To know its company a thread has to read what others write all the time, which
@@ -32,12 +47,12 @@
 //! begins, it decides about all of it; and then about some calls at a time
 //! ([`Decision::rest`]): at most [`STRIDE`], or [`LONG_STRIDE`] where even those present
 //! that have met least have done so for some rounds, in this execution or in the last
-//! ones. These calls count for the company in which the thread asks next. A front end
+//! ones: there a burst is decided about together with what follows it. These calls count for the company in which the thread asks next. A front end
 //! has to ask earlier when a thread enters a function that it was never in before.
 
 use rustc_hash::FxHashMap;
 
-use crate::{Decision, Function, Pair, Past, Rate, Sampler, Since};
+use crate::{Decision, Function, Look, Pair, Past, Raised, Rate, Sampler, Since};
 
 /// Calls that are not asked about, at most, while there is company that is not settled: two
 /// functions that were both busy elsewhere and meet now are noticed after that many calls
@@ -49,6 +64,9 @@ const LONG_STRIDE: u32 = 99;
 
 /// Rounds after which a pair is settled.
 const SETTLED: u32 = 3;
+
+/// One burst of a settled pair in so many is looked at closely.
+const CLOSE: u32 = 8;
 
 /// The first calls of a pair in a thread are noted one by one: a program may make no
 /// more.
@@ -75,7 +93,9 @@ pub struct AtexRace<P: Past> {
     recent: Box<[(Function, Function, usize); RECENT]>,
     /// The meetings of the current call, by position in the company.
     present: Vec<usize>,
-    /// Goes on with each way through those present.
+    /// The same, each once: several threads in one function are one pair.
+    distinct: Vec<usize>,
+    /// Goes on with each call.
     pass: u64,
     /// Calls that were looked at for the sake of others, instead of which this thread
     /// has not had bursts of its own yet.
@@ -111,6 +131,7 @@ impl<P: Past> AtexRace<P> {
                 .try_into()
                 .expect("that many"),
             present: Vec::new(),
+            distinct: Vec::new(),
             pass: 0,
             obliged: 0,
         }
@@ -140,12 +161,12 @@ impl<P: Past> AtexRace<P> {
         index
     }
 
-    /// A pair has met some more times.
-    fn count(&mut self, index: usize, calls: u32) {
+    /// A pair has met.
+    fn count(&mut self, index: usize) {
         let meetings = &mut self.meetings[index];
         meetings.is_known = true;
-        meetings.calls = meetings.calls.wrapping_add(calls);
-        meetings.unnoted += calls;
+        meetings.calls = meetings.calls.wrapping_add(1);
+        meetings.unnoted += 1;
         if meetings.notes < NOTED_ONE_BY_ONE || meetings.unnoted >= self.noted_together {
             self.past.note(meetings.pair, meetings.unnoted);
             meetings.unnoted = 0;
@@ -153,50 +174,78 @@ impl<P: Past> AtexRace<P> {
         }
     }
 
-    /// Whether these meetings are come upon for the first time in this pass: several
-    /// threads in one function are one pair.
-    fn is_first(&mut self, index: usize) -> bool {
-        let last = &mut self.meetings[index].pass;
-        std::mem::replace(last, self.pass) != self.pass
-    }
-
-    /// Those present that are not known, by position; the first of those that have met
-    /// least otherwise.
-    fn new_or_coldest(&self, new: &mut Vec<usize>) -> Option<usize> {
-        let mut coldest: Option<usize> = None;
-        for (position, &index) in self.present.iter().enumerate() {
-            let meetings = &self.meetings[index];
-            if !meetings.is_known {
-                new.push(position);
+    /// Finds the meetings of a call; those that are known have met so many times more. Which
+    /// of them have met least, if there are any, and whether all are known.
+    fn meet(
+        &mut self,
+        function: Function,
+        company: &[Function],
+        rested: u32,
+    ) -> (Option<usize>, bool) {
+        self.present.clear();
+        self.distinct.clear();
+        self.pass += 1;
+        let (mut coldest, mut least, mut are_known) = (None, u32::MAX, true);
+        for &other in company {
+            let index = self.of(function, other);
+            self.present.push(index);
+            let meetings = &mut self.meetings[index];
+            if std::mem::replace(&mut meetings.pass, self.pass) == self.pass {
+                continue;
             }
-            if coldest.is_none_or(|coldest| meetings.calls < self.meetings[coldest].calls) {
-                coldest = Some(index);
+            self.distinct.push(index);
+            match meetings.is_known {
+                true => {
+                    meetings.calls = meetings.calls.wrapping_add(rested);
+                    meetings.unnoted += rested;
+                }
+                false => are_known = false,
+            }
+            if coldest.is_none() || meetings.calls < least {
+                (coldest, least) = (Some(index), meetings.calls);
             }
         }
-        coldest
+        (coldest, are_known)
+    }
+
+    /// Whether the burst of a settled pair after so many calls is one in which everything is
+    /// looked at. Without calls between bursts, everything is wanted.
+    fn is_close(&self, calls: u32) -> bool {
+        self.rate.between() == 0 || (calls / self.rate.round()).is_multiple_of(CLOSE)
     }
 
     /// Decides about a call in known company, by the pair that has met least.
-    fn decide(&mut self, coldest: usize, raised: &mut Vec<usize>) -> Decision {
+    fn decide(&mut self, coldest: usize, raised: &mut Raised) -> Decision {
         let calls = self.meetings[coldest].calls;
-        let stride = match calls < self.rate.round().saturating_mul(SETTLED) {
-            true => STRIDE,
-            false => LONG_STRIDE,
-        };
-        let rest = self.rate.stays(calls).min(stride);
+        let is_settled = calls >= self.rate.round().saturating_mul(SETTLED);
+        let stride = if is_settled { LONG_STRIDE } else { STRIDE };
         let mut sampled = self.rate.takes(calls);
+        let stays = self.rate.stays(calls);
+        let rest = stays.min(stride);
+        let then = match sampled && is_settled && rest == stays {
+            true => self.rate.between().min(stride - rest),
+            false => 0,
+        };
         if sampled && self.obliged > rest {
             self.obliged -= rest + 1;
             sampled = false;
         }
         if sampled {
             // Another one each time, if several are in that function.
-            let its = |&position: &usize| self.present[position] == coldest;
-            let its = || (0..self.present.len()).filter(its);
-            let turn = (calls / self.rate.round()) as usize % its().count();
-            raised.extend(its().nth(turn));
+            let many = self.present.iter().filter(|&&at| at == coldest).count();
+            let turn = (calls / self.rate.round()) as usize % many;
+            let its = (0..self.present.len()).filter(|&at| self.present[at] == coldest);
+            raised.positions.extend(its.skip(turn).take(1));
         }
-        Decision { sampled, rest }
+        Decision {
+            look: match sampled {
+                true if !is_settled || self.is_close(calls) => Look::Closely,
+                true => Look::Briefly,
+                false => Look::Away,
+            },
+            rest,
+            then,
+        }
     }
 }
 
@@ -214,36 +263,31 @@ impl<P: Past> Sampler for AtexRace<P> {
         function: Function,
         since: Since,
         company: &[Function],
-        raised: &mut Vec<usize>,
+        raised: &mut Raised,
     ) -> Decision {
+        raised.clear();
         self.obliged = self.obliged.saturating_add(since.obliged);
-        self.pass += 1;
-        self.present.clear();
-        for &other in company {
-            let index = self.of(function, other);
-            self.present.push(index);
-            let is_known = self.meetings[index].is_known;
-            if since.rested > 0 && is_known && self.is_first(index) {
-                self.count(index, since.rested);
-            }
-        }
-        let decision = match self.new_or_coldest(raised) {
+        let (coldest, are_known) = self.meet(function, company, since.rested);
+        let decision = match coldest {
             None => Decision {
-                sampled: false,
+                look: Look::Away,
                 rest: STRIDE,
+                then: 0,
             },
-            Some(_) if !raised.is_empty() => Decision {
-                sampled: true,
-                rest: self.rate.burst().saturating_sub(1).min(STRIDE),
-            },
+            Some(_) if !are_known => {
+                let is_new = |&at: &usize| !self.meetings[self.present[at]].is_known;
+                raised.positions.extend((0..company.len()).filter(is_new));
+                raised.are_new = true;
+                Decision {
+                    look: Look::Closely,
+                    rest: self.rate.burst().saturating_sub(1).min(STRIDE),
+                    then: 0,
+                }
+            }
             Some(coldest) => self.decide(coldest, raised),
         };
-        self.pass += 1;
-        for position in 0..self.present.len() {
-            let index = self.present[position];
-            if self.is_first(index) {
-                self.count(index, 1);
-            }
+        for position in 0..self.distinct.len() {
+            self.count(self.distinct[position]);
         }
         decision
     }

@@ -73,14 +73,52 @@ fn mix(mut n: u64) -> u64 {
     n ^ (n >> 28)
 }
 
+/// How closely a call is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Look {
+    /// Not at all.
+    Away,
+    /// Until it repeats itself: a place in it accesses memory for the second time.
+    Briefly,
+    /// At all that it does.
+    Closely,
+}
+
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Its accesses are looked at.
-    pub sampled: bool,
+    /// Whether its accesses are looked at.
+    pub look: Look,
     /// So many further calls of the function need not be asked about while nobody
     /// enters a function for the first time: the same becomes of them.
     pub rest: u32,
+    /// Nor so many behind those, which are not looked at.
+    pub then: u32,
+}
+
+impl Decision {
+    /// Whether its accesses are looked at, however closely.
+    pub fn is_sampled(&self) -> bool {
+        self.look > Look::Away
+    }
+}
+
+/// Others whose accesses are to be looked at as well, as closely: until they enter or leave a
+/// function, or in all of their current call if they are new; and in as many further calls as
+/// are looked at here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Raised {
+    /// Where they are in the company.
+    pub positions: Vec<usize>,
+    /// Whether their pairs have not met before.
+    pub are_new: bool,
+}
+
+impl Raised {
+    fn clear(&mut self) {
+        self.positions.clear();
+        self.are_new = false;
+    }
 }
 
 /// What a thread has done since it asked last.
@@ -94,15 +132,14 @@ pub struct Since {
 
 /// Decides for one thread.
 pub trait Sampler {
-    /// The thread enters `function` while the others are in `company`. Those of the others whose accesses are
-    /// to be looked at as well, now and in as many further calls as this one's, are
-    /// added to `raised` by their position.
+    /// The thread enters `function` while the others are in `company`. Who of them is to
+    /// look as well is in `raised` then.
     fn enter(
         &mut self,
         function: Function,
         since: Since,
         company: &[Function],
-        raised: &mut Vec<usize>,
+        raised: &mut Raised,
     ) -> Decision;
 
     /// Whether it wants to know the company.

@@ -11,7 +11,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{Decision, Function, Sampler, Since};
+use crate::{Decision, Function, Look, Raised, Sampler, Since};
 
 /// Calls in a burst.
 const BURST: u32 = 10;
@@ -58,8 +58,9 @@ impl Sampler for LiteRace {
         function: Function,
         since: Since,
         _company: &[Function],
-        _raised: &mut Vec<usize>,
+        raised: &mut Raised,
     ) -> Decision {
+        raised.clear();
         let progress = self.functions.entry(function).or_default();
         progress.calls += since.rested;
         while progress.calls >= self.rounds[progress.round] {
@@ -72,7 +73,15 @@ impl Sampler for LiteRace {
             true => BURST - progress.calls,
             false => self.rounds[progress.round] - progress.calls,
         };
-        Decision { sampled, rest }
+        let look = match sampled {
+            true => Look::Closely,
+            false => Look::Away,
+        };
+        Decision {
+            look,
+            rest,
+            then: 0,
+        }
     }
 
     fn minds_company(&self) -> bool {

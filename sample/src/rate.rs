@@ -43,6 +43,11 @@ impl Rate {
         self.take
     }
 
+    /// Calls from one burst to the next.
+    pub fn between(self) -> u32 {
+        self.of - self.take
+    }
+
     /// Calls in a round.
     pub fn round(self) -> u32 {
         self.of

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use racehound_sample::{AtexRace, Decision, Function, LiteRace, Pair, Past, Rate, Sampler, Since};
+use racehound_sample::{
+    AtexRace, Decision, Function, LiteRace, Look, Pair, Past, Raised, Rate, Sampler, Since,
+};
 
 /// What earlier executions know, and what this one notes.
 #[derive(Default)]
@@ -28,37 +30,58 @@ fn ask(
     function: u64,
     since: (u32, u32),
     company: &[u64],
-) -> (Decision, Vec<usize>) {
+) -> (Decision, Raised) {
     let company: Vec<Function> = company.iter().map(|&other| Function(other)).collect();
-    let mut raised = Vec::new();
+    let mut raised = Raised::default();
     let (rested, obliged) = since;
     let since = Since { rested, obliged };
     let decision = sampler.enter(Function(function), since, &company, &mut raised);
     (decision, raised)
 }
 
-/// Which of so many calls in the same company are sampled, resting as one may.
-fn sampled(sampler: &mut impl Sampler, function: u64, company: &[u64], calls: u32) -> Vec<bool> {
-    let mut sampled = Vec::new();
+/// How closely so many calls in the same company are looked at, resting as one may.
+fn looks(sampler: &mut impl Sampler, function: u64, company: &[u64], calls: u32) -> Vec<Look> {
+    let mut looks = Vec::new();
     let mut rested = 0;
-    while sampled.len() < calls as usize {
+    while looks.len() < calls as usize {
         let (decision, _) = ask(sampler, function, (rested, 0), company);
-        sampled.push(decision.sampled);
-        rested = decision.rest.min(calls - sampled.len() as u32);
-        sampled.extend(std::iter::repeat_n(decision.sampled, rested as usize));
+        looks.push(decision.look);
+        let before = looks.len();
+        for (fate, many) in [(decision.look, decision.rest), (Look::Away, decision.then)] {
+            let left = calls as usize - looks.len();
+            looks.extend(std::iter::repeat_n(fate, left.min(many as usize)));
+        }
+        rested = (looks.len() - before) as u32;
     }
-    sampled
+    looks
+}
+
+/// Which of them are sampled.
+fn sampled(sampler: &mut impl Sampler, function: u64, company: &[u64], calls: u32) -> Vec<bool> {
+    let looks = looks(sampler, function, company, calls).into_iter();
+    looks.map(|look| look > Look::Away).collect()
+}
+
+/// Algorithm 2 has all of a sampled call looked at; here that is so in these bursts, the
+/// others end where a call repeats itself.
+fn is_close(rate: Rate, calls: u32) -> bool {
+    let bursts = calls / rate.round();
+    bursts < 3 || bursts.is_multiple_of(8) || rate.between() == 0
 }
 
 #[test]
 fn literace_backs_off_from_all_calls_to_one_in_a_thousand() {
-    let sampled = sampled(&mut LiteRace::default(), 1, &[], 31_110);
+    let looks = looks(&mut LiteRace::default(), 1, &[], 31_110);
     let bursts = [0, 10, 110, 1110, 11_110, 21_110];
-    for (call, &sampled) in sampled.iter().enumerate() {
+    for (call, &look) in looks.iter().enumerate() {
         let in_burst = bursts
             .iter()
             .any(|start| (*start..start + 10).contains(&call));
-        assert_eq!(sampled, in_burst, "call {call}");
+        let expected = match in_burst {
+            true => Look::Closely,
+            false => Look::Away,
+        };
+        assert_eq!(look, expected, "call {call}");
     }
 }
 
@@ -71,8 +94,8 @@ fn literace_cares_for_nobody_else() {
         // Somebody new each time, other functions in between, and asking although one
         // need not.
         let (decision, raised) = ask(&mut sampler, 1, (0, 0), &[company]);
-        assert_eq!(raised, Vec::<usize>::new());
-        accompanied.push(decision.sampled);
+        assert_eq!(raised, Raised::default());
+        accompanied.push(decision.is_sampled());
         ask(&mut sampler, company, (0, 0), &[1]);
     }
     assert_eq!(accompanied, alone);
@@ -87,6 +110,23 @@ fn a_known_pair_is_sampled_in_bursts_at_the_stated_rate() {
         for (call, &sampled) in (0..).zip(&sampled) {
             // The first meeting is, whatever the rate.
             assert_eq!(sampled, call == 0 || rate.takes(call), "{rate}: {call}");
+        }
+    }
+}
+
+#[test]
+fn settled_pairs_are_looked_at_briefly_in_seven_bursts_of_eight() {
+    for rate in ["10/100", "1/7", "3/3"] {
+        let rate: Rate = rate.parse().unwrap();
+        let past = Notes::default();
+        let looks = looks(&mut AtexRace::new(rate, &past), 1, &[2], 5000);
+        for (call, &look) in (0..).zip(&looks) {
+            let expected = match (rate.takes(call), is_close(rate, call)) {
+                (false, _) => Look::Away,
+                (true, true) => Look::Closely,
+                (true, false) => Look::Briefly,
+            };
+            assert_eq!(look, expected, "{rate}: {call}");
         }
     }
 }
@@ -134,7 +174,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     let company = prop::collection::vec(0..6u64, 0..5);
     let obliged = prop_oneof![3 => Just(0), 1 => 0..30u32];
     let call =
-        (0..6u64, company, 0..20u32, obliged).prop_map(|(function, company, rests, obliged)| {
+        (0..6u64, company, 0..120u32, obliged).prop_map(|(function, company, rests, obliged)| {
             Call {
                 function,
                 company,
@@ -152,7 +192,7 @@ proptest! {
     #[test]
     fn decisions_are_those_of_the_algorithm(
         calls in calls(),
-        known in prop::collection::btree_map((0..6u64, 0..6u64), 0..300u32, 0..8),
+        known in prop::collection::btree_map((0..6u64, 0..6u64), 0..3000u32, 0..8),
     ) {
         let rate = Rate::default();
         let mut past = Notes::default();
@@ -193,12 +233,17 @@ proptest! {
                     new.contains(&pair) || burst == Some(pair) && !spent
                 })
                 .collect();
-            prop_assert_eq!(decision.sampled, !wanted.is_empty());
+            prop_assert_eq!(decision.is_sampled(), !wanted.is_empty());
+            let closely = !new.is_empty() || burst.is_some_and(|pair| is_close(rate, counters[&pair]));
+            prop_assert!(!decision.is_sampled() || (decision.look == Look::Closely) == closely);
             match burst {
                 // One of them.
-                Some(_) if !spent => prop_assert!(raised.len() == 1 && wanted.contains(&raised[0])),
-                _ => prop_assert_eq!(raised, wanted),
+                Some(_) if !spent => {
+                    prop_assert!(raised.positions.len() == 1 && wanted.contains(&raised.positions[0]));
+                }
+                _ => prop_assert_eq!(raised.positions, wanted),
             }
+            prop_assert_eq!(raised.are_new, !new.is_empty());
             for pair in &present {
                 let counter = counters.entry(*pair).or_insert(0);
                 *counter += 1;
@@ -206,10 +251,12 @@ proptest! {
             // The same becomes of those that are not asked about.
             let least = present.iter().map(|pair| counters[pair]).min();
             if let Some(least) = least {
-                let fate = decision.sampled || spent;
+                let fate = decision.is_sampled() || spent;
                 prop_assert!((0..decision.rest).all(|i| rate.takes(least + i) == fate));
+                let behind = least + decision.rest;
+                prop_assert!((0..decision.then).all(|i| !rate.takes(behind + i)));
             }
-            resting.insert(call.function, call.rests.min(decision.rest));
+            resting.insert(call.function, call.rests.min(decision.rest + decision.then));
             met_here.extend(present);
         }
         let noted: BTreeSet<Pair> = past.noted.borrow().keys().copied().collect();
@@ -227,8 +274,9 @@ proptest! {
             for (i, &other) in call.company.iter().enumerate() {
                 let pair = Pair::new(Function(other), Function(call.function));
                 let first = !met.contains(&pair);
-                prop_assert_eq!(raised.contains(&i), first);
-                prop_assert!(decision.sampled || !first);
+                prop_assert_eq!(raised.positions.contains(&i), first);
+                prop_assert!(raised.are_new || !first);
+                prop_assert!(decision.look == Look::Closely || !first);
             }
             let pair = |&other: &u64| Pair::new(Function(call.function), Function(other));
             met.extend(call.company.iter().map(pair));

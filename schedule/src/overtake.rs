@@ -221,7 +221,7 @@ impl Strategy for Overtake {
 
     /// Rather than let go of who is held; with every other seed at any time.
     fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
-        let is_restless = self.seed % 2 == 1 && restless::wakes(self.seed, self.steps, enabled);
+        let is_restless = self.seed % 2 == 1 && restless::wakes(self.seed, self.steps, enabled, 2);
         is_restless || enabled.iter().all(|pending| self.is_held(pending))
     }
 

@@ -36,9 +36,9 @@
 //!   [`Meeting::pair`] says so.
 //! * [`Resolution`] can be other than random, to try both orders on purpose.
 //! * Who sleeps is enabled in the paper. Here it wakes when somebody who is postponed
-//!   would go otherwise; with every other seed, the odd ones, at any time before that as
-//!   well if it takes a nap: what a thread does after that may have to come before all
-//!   else. Where who is postponed holds a lock that others wait for, who has gone to sleep
+//!   would go otherwise; with every other seed, the odd ones, before that as well if it
+//!   takes a nap, with some seeds sooner, with others later: what a thread does after that
+//!   may have to come before all else. Where who is postponed holds a lock that others wait for, who has gone to sleep
 //!   for long is mostly left alone: there the paper's algorithm lets the postponed one go,
 //!   and the others come to the pair after that.
 //!
@@ -64,6 +64,9 @@ use crate::{Pending, Strategy, restless};
 
 /// Meetings that are kept; a race in a hot loop has millions.
 const MOST_MEETINGS: usize = 4_096;
+
+/// How different the odd seeds are in how long they let threads sleep.
+const RESTLESSNESS: u64 = 6;
 
 /// Two statements suspected to race, each as all the sites it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -387,7 +390,11 @@ impl Strategy for RaceFuzzer {
         let somebody_goes = !self.resolved.is_empty()
             || !self.released.is_empty()
             || self.postponed.iter().any(overdue);
-        let is_restless = self.seed % 2 == 1 && restless::wakes(self.seed, self.step, enabled);
+        // As probably as the others go, or half as probably, or a quarter: whoever has to
+        // come in between may need more than a step.
+        let of = (enabled.len() + 1) << (self.seed / 2 % RESTLESSNESS);
+        let wakes = || restless::wakes(self.seed, self.step, enabled, of);
+        let is_restless = self.seed % 2 == 1 && wakes();
         !somebody_goes && (is_restless || self.all_stand(enabled))
     }
 
@@ -395,8 +402,7 @@ impl Strategy for RaceFuzzer {
     /// for keeps away those who are awake; whoever has gone to bed is waited for then in one
     /// case of eight.
     fn awaits_naps_only(&self, enabled: &[Pending], keeps_others: bool) -> bool {
-        let coin = |salt: u64| restless::wakes(self.seed ^ salt, self.step, enabled);
-        let for_once = || [1, 2, 3].into_iter().all(|index| coin(index << 32));
+        let for_once = || restless::wakes(self.seed ^ 1 << 32, self.step, enabled, 8);
         !self.all_stand(enabled) || keeps_others && !for_once()
     }
 
@@ -514,7 +520,11 @@ mod tests {
             (0..1_000).filter(|_| wakes()).count()
         };
         assert_eq!(woken(4), 0);
-        assert!((400..600).contains(&woken(5)), "{}", woken(5));
+        // As probably as each of the others goes, and half as probably with the next.
+        assert!((270..400).contains(&woken(1)), "{}", woken(1));
+        assert!((120..220).contains(&woken(3)), "{}", woken(3));
+        let last = 2 * RESTLESSNESS - 1;
+        assert!((1..40).contains(&woken(last)), "{}", woken(last));
     }
 
     #[test]

@@ -40,14 +40,14 @@ impl Strategy for Restless {
     /// Asked twice about the same, it says the same: who wakes makes it another
     /// question.
     fn awaits_sleepers(&self, enabled: &[Pending]) -> bool {
-        wakes(self.seed, self.steps, enabled)
+        wakes(self.seed, self.steps, enabled, 2)
     }
 }
 
-/// Whether the first of the sleepers wakes before this step.
-pub(crate) fn wakes(seed: u64, step: u64, enabled: &[Pending]) -> bool {
+/// Whether the first of the sleepers wakes before this step, as in one case of so many.
+pub(crate) fn wakes(seed: u64, step: u64, enabled: &[Pending], of: usize) -> bool {
     let question = step.wrapping_mul(64).wrapping_add(enabled.len() as u64);
-    Rng::new(seed ^ question.wrapping_mul(0x9e37_79b9_7f4a_7c15)).index(2) == 0
+    Rng::new(seed ^ question.wrapping_mul(0x9e37_79b9_7f4a_7c15)).index(of) == 0
 }
 
 #[cfg(test)]

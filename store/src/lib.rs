@@ -43,7 +43,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The database says no.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}{}", path.display(), out_of_space(path))]
     Database {
         /// Its file.
         path: PathBuf,
@@ -61,6 +61,15 @@ pub enum Error {
         /// The version of its schema.
         found: i64,
     },
+}
+
+/// What the database does not say: it calls a full disk an error of input and output.
+fn out_of_space(path: &Path) -> &'static str {
+    let disk = path.parent().and_then(|dir| rustix::fs::statvfs(dir).ok());
+    match disk {
+        Some(disk) if disk.f_bavail == 0 => " (no space is left on its disk)",
+        _ => "",
+    }
 }
 
 /// How the schema came to be: what leads from each version to the next.

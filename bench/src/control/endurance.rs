@@ -1,13 +1,14 @@
 //! Endurance: the programs of the gallery under control, some thousand times. No run may
 //! hang, and none may end otherwise than its program says because of us.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use racehound_report::table::{Table, thousands};
 
 use super::bench::{Bench, Built, Run};
+use super::gallery;
 use super::table::pair;
-use crate::gallery::{Program, Subject, Tools, programs};
+use crate::gallery::Program;
 use crate::live::Error;
 
 /// The strategies that take turns. RaceFuzzer gets a pair that the hybrid detector
@@ -22,13 +23,12 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new(bench: &Bench, subject: Subject<'_>) -> Result<Self, Error> {
-        let built = Built::at(subject.executable(), subject.program.path.clone());
+    fn new(bench: &Bench, program: Program, built: Built) -> Result<Self, Error> {
         let plan = ("hybrid", "random:seed=0");
-        let run = bench.run(&built, &subject.program.args, plan)?;
+        let run = bench.run(&built, &program.args, plan)?;
         let pairs = run.findings.iter().filter_map(pair).collect();
         Ok(Self {
-            program: subject.program,
+            program,
             built,
             pairs,
         })
@@ -69,14 +69,9 @@ impl Candidate {
 /// Runs the gallery so often, and tells every run that is not as it should be. Whether
 /// all were.
 pub(super) fn print(bench: &Bench, runs: u64, directory: &Path) -> Result<bool, Error> {
-    let tools = Tools::find(None)?;
     let mut candidates = Vec::new();
-    for program in programs()? {
-        let directory: PathBuf = directory.join(program.name().replace('/', "-"));
-        match Subject::build(&tools, program, &directory) {
-            Ok(subject) => candidates.push(Candidate::new(bench, subject)?),
-            Err(error) => println!("left out: {error}"),
-        }
+    for (program, built) in gallery::build(directory)? {
+        candidates.push(Candidate::new(bench, program, built)?);
     }
     let mut done = [0u64; STRATEGIES.len()];
     let mut faults = Vec::new();

@@ -3,12 +3,15 @@
 //!
 //! `bench` builds and runs; `figures` has the paper's two figures, `table` its Table 1
 //! over the programs of `programs/racefuzzer`, `cost` the time that control takes,
-//! `endurance` the gallery over and over.
+//! `endurance` the gallery over and over, `repeat` the same with one seed, which gives one
+//! hash.
 
 mod bench;
 mod cost;
 mod endurance;
 mod figures;
+mod gallery;
+mod repeat;
 mod table;
 
 use std::path::PathBuf;
@@ -22,7 +25,7 @@ use crate::live::Error;
 /// Programs under control: RaceFuzzer's figures and Table 1, and the cost of control
 #[derive(Args)]
 pub(crate) struct Control {
-    /// Runs of each program and pair, each with another seed
+    /// Runs of each program and pair, each with another seed; in `repeat`, with the same
     #[arg(long, value_name = "N", default_value_t = 100)]
     seeds: u64,
 
@@ -30,8 +33,8 @@ pub(crate) struct Control {
     #[arg(long)]
     quick: bool,
 
-    /// Only these parts: figures, table, cost, endurance
-    #[arg(long, value_name = "PART,…", value_delimiter = ',', value_parser = ["figures", "table", "cost", "endurance"])]
+    /// Only these parts: figures, table, cost, endurance, repeat
+    #[arg(long, value_name = "PART,…", value_delimiter = ',', value_parser = ["figures", "table", "cost", "endurance", "repeat"])]
     only: Vec<String>,
 
     /// Runs of the gallery's programs in the test of endurance
@@ -80,15 +83,21 @@ pub(crate) fn run(args: &Control) -> Result<ExitCode, Error> {
     if args.wants("cost") {
         cost::print(&bench, args.quick)?;
     }
+    let mut all_well = true;
+    let gallery = args.dir.join("gallery");
+    if args.wants("repeat") {
+        all_well &= repeat::print(&bench, args.seeds(), &gallery)?;
+    }
     if args.wants("endurance") {
         let runs = if args.quick {
             args.runs.div_ceil(10)
         } else {
             args.runs
         };
-        if !endurance::print(&bench, runs, &args.dir.join("gallery"))? {
-            return Ok(ExitCode::FAILURE);
-        }
+        all_well &= endurance::print(&bench, runs, &gallery)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(match all_well {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
 }

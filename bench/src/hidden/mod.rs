@@ -48,8 +48,8 @@ pub(crate) struct Hidden {
     #[arg(long, value_name = "TEXT", default_value = "")]
     programs: String,
 
-    /// A program from outside, in place of the generated ones: built without
-    /// instrumentation and by 'racehound cc', and its arguments
+    /// A program from outside, in place of the generated ones: the executable built without
+    /// instrumentation, that built by 'racehound cc', and the arguments, all in one word
     #[arg(long, value_name = "NATIVE WATCHED [ARGUMENT…]")]
     outside: Vec<String>,
 

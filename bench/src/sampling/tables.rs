@@ -98,11 +98,30 @@ pub(super) fn figure_11(campaigns: &[Campaign]) -> Table {
     table
 }
 
+/// Whether AtexRace costs at most a tenth more than LiteRace, as it can be read: a tenth of
+/// LiteRace's overhead, or of the time that the program takes when nobody looks.
+fn a_tenth_more(lite_race: f64, atex_race: f64) -> [(String, bool); 2] {
+    let measured = format!(
+        "AtexRace's overhead is {} %, LiteRace's {} %",
+        percent(atex_race),
+        percent(lite_race)
+    );
+    [
+        ("a tenth of it more", lite_race * 1.1),
+        ("ten points more", lite_race + 0.1),
+    ]
+    .map(|(reading, most)| {
+        let text = format!("{measured} (at most {reading}: {} %)", percent(most));
+        (text, atex_race <= most)
+    })
+}
+
 /// What the paper's averages ask for, and whether it holds.
 pub(super) fn conditions(campaigns: &[Campaign]) -> (String, bool) {
     let [fast_track, lite_race, atex_race] =
         Tool::LOOKING.map(|tool| mean(campaigns, final_overhead(tool)));
     let [found_by_all, _, found] = Tool::LOOKING.map(|tool| races(campaigns, tool));
+    let [by_share, by_points] = a_tenth_more(lite_race, atex_race);
     let conditions = [
         (
             format!(
@@ -111,14 +130,8 @@ pub(super) fn conditions(campaigns: &[Campaign]) -> (String, bool) {
             ),
             atex_race <= 0.41 * fast_track,
         ),
-        (
-            format!(
-                "AtexRace's overhead is {} %, LiteRace's {} % (at most a tenth more)",
-                percent(atex_race),
-                percent(lite_race)
-            ),
-            atex_race <= lite_race + 0.1,
-        ),
+        by_share,
+        by_points,
         (
             format!(
                 "AtexRace has shown {found} races, FastTrack {found_by_all} (at least as many)"
@@ -132,4 +145,20 @@ pub(super) fn conditions(campaigns: &[Campaign]) -> (String, bool) {
         text += &format!("{condition}: {verdict}\n");
     }
     (text, conditions.iter().all(|(_, holds)| *holds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_more_is_told_in_both_readings() {
+        let [(share, fits_share), (points, fits_points)] = a_tenth_more(0.5, 0.58);
+        assert_eq!(
+            share,
+            "AtexRace's overhead is 58.0 %, LiteRace's 50.0 % (at most a tenth of it more: 55.0 %)"
+        );
+        assert!(points.ends_with("(at most ten points more: 60.0 %)"));
+        assert!(!fits_share && fits_points);
+    }
 }

@@ -12,6 +12,7 @@ use racehound_hunt::course::{self, Course, Earlier, Phase, Settings, Task};
 use racehound_hunt::program::Stop;
 use racehound_hunt::{Ending, Program, crew, findings, harm, suite};
 use racehound_report::finding::{Finding, Kind, Moment, Report, Status, Test, Tested};
+use racehound_report::text::{WIDTH, wrapped};
 use racehound_report::{source, story};
 use racehound_store::Store;
 use racehound_trace::Trace;
@@ -96,6 +97,8 @@ struct Hunting<'a> {
     settled_runs: u64,
     /// What has one thread only.
     alone: Vec<String>,
+    /// Executions are in each other's way.
+    is_crowded: bool,
     /// What is to be said beside the findings.
     remarks: Vec<String>,
 }
@@ -146,6 +149,7 @@ impl<'a> Hunting<'a> {
             settled: Vec::new(),
             settled_runs: 0,
             alone: Vec::new(),
+            is_crowded: false,
             remarks: Vec::new(),
         })
     }
@@ -209,6 +213,7 @@ impl<'a> Hunting<'a> {
             seed: self.args.seed,
             limit: self.limit(),
             attempts: ATTEMPTS,
+            jobs: self.jobs(),
             explorers: EXPLORERS.max(self.jobs() as u64),
             patience: MOST_PATIENCE,
             relations: store::relations(&self.program.path)?,
@@ -227,7 +232,7 @@ impl<'a> Hunting<'a> {
     /// Executions that share files or ports do not go on side by side unless somebody
     /// says so.
     fn jobs(&self) -> usize {
-        let alone = !self.program.surroundings.is_empty();
+        let alone = !self.program.surroundings.is_empty() || self.is_crowded;
         let usual = if alone { 1 } else { args::cores() };
         self.args.jobs.unwrap_or(usual)
     }
@@ -265,6 +270,7 @@ impl<'a> Hunting<'a> {
         {
             gone = self.go_round(&mut course, phase, &tasks);
         }
+        course.close();
         self.settle(&course, test)?;
         gone
     }
@@ -298,7 +304,8 @@ impl<'a> Hunting<'a> {
             }
         });
         gone?;
-        if phase == Phase::Observing {
+        self.make_room(course);
+        if phase == Phase::Observing && course.is_recorded() {
             self.predict(course);
         }
         let jobs = self.jobs();
@@ -309,6 +316,20 @@ impl<'a> Hunting<'a> {
         Ok(())
     }
 
+    /// Lets executions go one after the other if they are in each other's way.
+    fn make_room(&mut self, course: &Course) {
+        if !course.is_crowded() || self.is_crowded || self.args.jobs.is_some() {
+            return;
+        }
+        self.is_crowded = true;
+        self.remarks.push(
+            "Executions side by side fail where one alone does not, as if they had files or ports \
+             in common: they went one after the other from then on. --jobs 1 does so from the \
+             beginning."
+                .to_owned(),
+        );
+    }
+
     /// Predicts from what was recorded. What cannot be read, as the trace of a program
     /// that became another one, is not predicted from.
     fn predict(&mut self, course: &mut Course) {
@@ -317,8 +338,19 @@ impl<'a> Hunting<'a> {
         if !(1..=LARGEST_TRACE).contains(&size) {
             return;
         }
-        let Ok((trace, is_whole)) = predict::read_quietly(file) else {
-            return;
+        let (begun, share) = (Instant::now(), self.args.budget / FORECASTING);
+        let is_over = || self.program.stop.is_due() || begun.elapsed() > share;
+        let (trace, is_whole) = match predict::read_quietly(file, &is_over) {
+            Ok(Some(read)) => read,
+            Ok(None) => {
+                self.remarks.push(
+                    "What was recorded was not predicted from, for there was no time to read it: \
+                     give the program less to do, or the hunt more time by --budget."
+                        .to_owned(),
+                );
+                return;
+            }
+            Err(_) => return,
         };
         let is_alone = is_whole && trace.tables.threads.len() <= 1 && !has_company(file);
         if is_alone && course.findings().is_empty() {
@@ -335,6 +367,9 @@ impl<'a> Hunting<'a> {
                 false => course.predict(finding, files),
             }
         });
+        if self.program.stop.is_due() {
+            return;
+        }
         let mut guesses = 0;
         let guessed = racehound_predict::with_guessed_regions(&trace);
         let guessed_whole = self.forecast(&guessed, "guess-", |finding, files| {
@@ -519,7 +554,7 @@ impl<'a> Hunting<'a> {
                 .push(format!("It happened {times}: {trouble}."));
         }
         for remark in &self.remarks {
-            text += remark;
+            text += &wrapped(remark, WIDTH).join("\n");
             text.push('\n');
         }
         text += &verdict::absent(gone);

@@ -35,14 +35,21 @@ pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
         },
         window: args.window.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
     };
-    let forecast = predict(&trace, &options);
+    let options = &options;
+    let forecast = predict(&trace, options);
     let mut predicted = predictions::findings(&trace, &forecast);
     if let Some(directory) = &args.schedules {
         fs::create_dir_all(directory).map_err(Error::file(directory))?;
         write_schedules(directory, &trace, &forecast, &predicted)?;
     }
     let tally = match args.confirm {
-        true => Some(confirm::all(args, &trace, &forecast, &mut predicted)?),
+        true => Some(confirm::all(
+            args,
+            options,
+            &trace,
+            &forecast,
+            &mut predicted,
+        )?),
         false => None,
     };
     let here = known::here()?;
@@ -66,7 +73,7 @@ pub(crate) fn run(args: &Predict) -> Result<u8, Error> {
         0 => CLEAN,
         _ => FINDINGS,
     };
-    let mut text = verdict::listing(&report, args.limit);
+    let mut text = text::narrowed(&verdict::listing(&report, args.limit));
     text.push_str(&summary(args, &trace, &forecast, &report, tally.as_ref()));
     text.push_str(&verdict::closing("", &report, failing, code));
     let root = formats::root(&here);
@@ -103,18 +110,25 @@ fn patterns(args: &Predict) -> Result<Vec<Pattern>, Error> {
 }
 
 pub(super) fn read(path: &Path) -> Result<Trace, Error> {
-    let (trace, source) = read_from(path)?;
+    let read = read_from(path, &|| false)?;
+    let (trace, source) = read.expect("nobody is in a hurry");
     input::warn_if_incomplete(path, &*source);
     Ok(trace)
 }
 
-/// The same, and whether it has all that the program did; nobody is warned.
-pub(super) fn read_quietly(path: &Path) -> Result<(Trace, bool), Error> {
-    let (trace, source) = read_from(path)?;
-    Ok((trace, source.truncation().is_none()))
+/// The same, and whether it has all that the program did; nobody is warned. Nothing if there
+/// is no time for all of it.
+pub(crate) fn read_quietly(
+    path: &Path,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Option<(Trace, bool)>, Error> {
+    let read = read_from(path, is_over)?;
+    Ok(read.map(|(trace, source)| (trace, source.truncation().is_none())))
 }
 
-fn read_from(path: &Path) -> Result<(Trace, Box<dyn Source>), Error> {
+type Read = (Trace, Box<dyn Source>);
+
+fn read_from(path: &Path, is_over: &dyn Fn() -> bool) -> Result<Option<Read>, Error> {
     let Input { mut source, size } = input::open(path)?;
     let mut progress = Progress::bytes(size);
     let mut events = Vec::new();
@@ -126,6 +140,9 @@ fn read_from(path: &Path) -> Result<(Trace, Box<dyn Source>), Error> {
         }
         events.extend_from_slice(&batch);
         progress.at(source.position());
+        if is_over() {
+            return Ok(None);
+        }
     }
     drop(progress);
     let trace = Trace {
@@ -133,7 +150,7 @@ fn read_from(path: &Path) -> Result<(Trace, Box<dyn Source>), Error> {
         tables: source.tables().clone(),
         events,
     };
-    Ok((trace, source))
+    Ok(Some((trace, source)))
 }
 
 fn write_schedules(
@@ -220,8 +237,9 @@ pub(super) fn more_schedules(
     let mut all = schedules(forecast, one);
     let ways = either_way(forecast, &one.prediction);
     let other = ways.flat_map(|(_, prediction)| {
-        let rest: Vec<Schedule> = forecast.schedules(&prediction).skip(1).collect();
-        rest
+        let straight = forecast.schedules(&prediction).skip(1);
+        let all: Vec<Schedule> = straight.chain(forecast.other_ways(&prediction)).collect();
+        all
     });
     for (number, schedule) in other.take(others).enumerate() {
         all.push((format!("{}.{}", one.finding.id, number + 2), schedule));
@@ -293,8 +311,15 @@ fn summary(
     if !forecast.pruned.is_empty() {
         let _ = writeln!(
             out,
-            "  {} pruned: no order of these events respects locks and threads",
+            "  {} pruned: no order of these events respects locks, threads and pointers",
             counted(forecast.pruned.len(), "suspicion")
+        );
+    }
+    if forecast.given_up > 0 {
+        let _ = writeln!(
+            out,
+            "  gave up on {} of places: many tuples there cannot happen, some were not tried",
+            counted(forecast.given_up, "combination")
         );
     }
     if let Some(window) = args.window {

@@ -98,6 +98,21 @@ fn the_same_seed_is_the_same_execution() {
     assert!(told_apart > GALLERY.len() / 2, "{told_apart}");
 }
 
+/// Whoever is about to write to a pipe has not written: who reads what was there before
+/// learns of nothing else, so what is done with it is a race.
+#[test]
+fn nobody_learns_of_what_is_yet_to_be_written() {
+    let shop = built("bugs/pipe_kept.c");
+    let shows = |seed: u64| {
+        let output = scheduled(
+            &shop,
+            &["--schedule", "random", "--seed", &seed.to_string()],
+        );
+        stderr(&output).contains("WARNING: ThreadSanitizer: ")
+    };
+    assert!((0..30).any(shows));
+}
+
 /// What is written down repeats the execution, also where time passed although others could
 /// go, and whatever the schedule is called.
 #[test]
@@ -194,7 +209,7 @@ fn who_was_notified_in_time_waits_for_the_lock() {
 /// Teams of OpenMP come and go at the library's pace, which must not show.
 #[test]
 fn the_same_seed_is_the_same_execution_however_fast_a_library_is() {
-    for source in ["barrier", "critical", "reduction", "shared"] {
+    for source in ["barrier", "critical", "reduction", "shared", "tasks"] {
         let shop = Workshop::new();
         let programs = format!("{}/../programs/clean", env!("CARGO_MANIFEST_DIR"));
         let output = shop
@@ -218,6 +233,141 @@ fn the_same_seed_is_the_same_execution_however_fast_a_library_is() {
         hashes.dedup();
         assert_eq!(hashes.len(), 1, "{source}");
     }
+}
+
+/// Tasks with and without dependences, in groups, at once and later.
+const TASKS: &str = r#"
+#include <assert.h>
+#include <omp.h>
+#include <stdio.h>
+static long sum;
+static long fibonacci(int n) {
+    if (n < 2) return n;
+    long a, b;
+#pragma omp task shared(a)
+    a = fibonacci(n - 1);
+#pragma omp task shared(b) if (n > 3)
+    b = fibonacci(n - 2);
+#pragma omp taskwait
+    return a + b;
+}
+int main(void) {
+    int x = 0, done = 0, by_others = 0;
+#pragma omp parallel num_threads(3)
+    {
+#pragma omp single nowait
+        {
+            int maker = omp_get_thread_num();
+            for (int i = 0; i < 20; i++)
+#pragma omp task firstprivate(i)
+#pragma omp critical
+            {
+                done++;
+                sum += i;
+                by_others += omp_get_thread_num() != maker;
+            }
+#pragma omp taskgroup
+            {
+#pragma omp task depend(out: x)
+                x = 1;
+#pragma omp task depend(in: x)
+                assert(x == 1);
+#pragma omp task depend(inout: x)
+                x++;
+#pragma omp task depend(in: x) final(1)
+                assert(x == 2);
+            }
+            assert(x == 2);
+            assert(fibonacci(6) == 8);
+#pragma omp taskloop num_tasks(4)
+            for (int i = 0; i < 8; i++)
+#pragma omp atomic
+                sum += 100;
+        }
+#pragma omp barrier
+        assert(done == 20);
+#pragma omp single
+#pragma omp taskgroup task_reduction(+: sum)
+        for (int i = 0; i < 5; i++)
+#pragma omp task in_reduction(+: sum)
+            sum += 1000;
+    }
+    assert(sum == 190 + 800 + 5000);
+    printf("%d\n", by_others);
+}
+"#;
+
+#[test]
+fn tasks_are_run_by_whoever_the_seed_says_when_they_can_be() {
+    let shop = Workshop::new();
+    shop.write("tasks.c", TASKS);
+    let output = shop
+        .command(RACEHOUND)
+        .env("RACEHOUND_CC", "gcc")
+        .args(["cc", "-g", "-O1", "-fopenmp", "tasks.c", "-o", "program"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let mut by_others = std::collections::BTreeSet::new();
+    for plan in ["random", "pct", "overtake"] {
+        for seed in ["1", "2", "3"] {
+            let run = || {
+                let output = scheduled(&shop, &["--schedule", plan, "--seed", seed]);
+                let text = stderr(&output);
+                assert!(output.status.success(), "{plan}, seed {seed}: {text}");
+                assert!(!text.contains("does not repeat"), "{plan}: {text}");
+                (hash(&output), stdout(&output))
+            };
+            let first = run();
+            assert_eq!(first, run(), "{plan}, seed {seed}");
+            by_others.insert(first.1);
+        }
+    }
+    assert!(by_others.len() > 1, "{by_others:?}");
+}
+
+/// One thread waits in a loop that nobody sees, while another takes many steps.
+const UNSEEN_LOOP: &str = r#"
+#include <pthread.h>
+static volatile int told;
+static long x;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+__attribute__((no_sanitize("thread"), noinline)) static void tell(void) { told = 1; }
+__attribute__((no_sanitize("thread"), noinline)) static void await(void) { while (!told) {} }
+static void work(int times) {
+    for (int i = 0; i < times; i++) {
+        pthread_mutex_lock(&lock);
+        x++;
+        pthread_mutex_unlock(&lock);
+    }
+}
+static void *waits(void *nothing) {
+    await();
+    work(50);
+    return nothing;
+}
+int main(void) {
+    pthread_t other;
+    pthread_create(&other, NULL, waits, NULL);
+    work(200);
+    tell();
+    work(200);
+    pthread_join(other, NULL);
+    return x != 450;
+}
+"#;
+
+#[test]
+fn who_waits_in_a_loop_that_nobody_sees_comes_back_at_the_same_point() {
+    let shop = written(UNSEEN_LOOP);
+    let run = || {
+        let output = scheduled(&shop, &["--schedule", "random", "--seed", "7"]);
+        let text = stderr(&output);
+        assert!(output.status.success(), "{text}");
+        assert!(text.contains("computes for long"), "{text}");
+        hash(&output)
+    };
+    assert_eq!([run(), run(), run()].concat(), run().repeat(3));
 }
 
 #[test]

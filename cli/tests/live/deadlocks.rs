@@ -88,6 +88,14 @@ fn who_is_about_to_wait_is_overtaken() {
 }
 
 #[test]
+fn who_looks_a_few_times_before_it_sleeps_may_sleep_too_late() {
+    let source = "deadlocks/spins_then_sleeps.c";
+    let shop = built(source);
+    let output = find(&shop, "pct", &[]);
+    is_told_and_replayed(source, &shop, &output, &[]);
+}
+
+#[test]
 fn who_waits_in_the_kernel_for_other_threads_waits_for_ever_like_any_other() {
     let source = "deadlocks/events_coalesce.c";
     let shop = built(source);

@@ -222,6 +222,66 @@ fn locks_of_all_kinds_take_part_and_instances_are_one_class() {
     }
 }
 
+const ANNOTATED: &str = r#"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+void __tsan_mutex_create(void *, unsigned);
+void __tsan_mutex_pre_lock(void *, unsigned);
+void __tsan_mutex_post_lock(void *, unsigned, int);
+int __tsan_mutex_pre_unlock(void *, unsigned);
+void __tsan_mutex_post_unlock(void *, unsigned);
+static atomic_int taken;
+static int hidden, guarded;
+static void lock(void) {
+    __tsan_mutex_pre_lock(&taken, 0);
+    do
+        while (atomic_load_explicit(&taken, memory_order_relaxed)) ;
+    while (atomic_exchange_explicit(&taken, 1, memory_order_relaxed));
+    __tsan_mutex_post_lock(&taken, 0, 0);
+}
+static void unlock(void) {
+    __tsan_mutex_pre_unlock(&taken, 0);
+    atomic_store_explicit(&taken, 0, memory_order_relaxed);
+    __tsan_mutex_post_unlock(&taken, 0);
+}
+static void *publishes(void *argument) {
+    hidden = 1;
+    lock();
+    guarded++;
+    unlock();
+    return argument;
+}
+static void *looks(void *argument) {
+    usleep(20000);
+    lock();
+    guarded++;
+    unlock();
+    return hidden == 2 ? &guarded : argument;
+}
+int main(void) {
+    pthread_t one, other;
+    __tsan_mutex_create(&taken, 0);
+    pthread_create(&one, 0, publishes, 0);
+    pthread_create(&other, 0, looks, 0);
+    pthread_join(one, 0);
+    pthread_join(other, 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn who_is_escorted_to_an_annotated_lock_has_it_before_the_other_resumes() {
+    let shop = written(ANNOTATED);
+    let plain = scheduled(&shop, &["drfinder:seed=1"]);
+    assert!(plain.status.success(), "{}", stderr(&plain));
+    for seed in 2..6 {
+        let output = scheduled(&shop, &[&format!("drfinder:seed={seed}"), "--explain"]);
+        assert_eq!(output.status.code(), Some(FINDINGS), "{}", stderr(&output));
+        assert!(stderr(&output).contains("the edge is reversed"));
+    }
+}
+
 const CRASH: &str = r#"
 #include <pthread.h>
 #include <signal.h>

@@ -268,3 +268,65 @@ fn one_run_is_told_in_any_form() {
             .contains("<failure")
     );
 }
+
+/// A pointer that is shared and atomic: threads look at what another one replaces. With
+/// CHANGE they change it, which nobody may, once both have looked: what they do to the
+/// pointer orders nothing from there on.
+const ATOMIC_POINTER: &str = r"
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+int main() {
+    std::atomic<std::shared_ptr<std::vector<int>>> shared(std::make_shared<std::vector<int>>(3, 1));
+    std::atomic<int> looking = 2;
+    auto look = [&] {
+        for (int i = 0; i < 50; i++) {
+            auto now = shared.load();
+            if (now->size() < 3)
+                abort();
+#ifdef CHANGE
+            if (i == 0) {
+                looking.fetch_sub(1, std::memory_order_relaxed);
+                while (looking.load(std::memory_order_relaxed))
+                    std::this_thread::yield();
+            }
+            now->at(0) = i;
+#endif
+        }
+    };
+    std::thread first(look), second(look);
+#ifndef CHANGE
+    for (int i = 0; i < 50; i++)
+        shared.store(std::make_shared<std::vector<int>>(4, 2));
+#endif
+    first.join();
+    second.join();
+}
+";
+
+#[test]
+fn what_libraries_do_in_order_is_not_told_and_misuse_of_them_is() {
+    let shop = Workshop::new();
+    shop.write("pointer.cpp", ATOMIC_POINTER);
+    for (more, is_wrong) in [("-DLOOK", false), ("-DCHANGE", true)] {
+        let arguments = [
+            "c++",
+            "-std=c++20",
+            "-g",
+            more,
+            "pointer.cpp",
+            "-o",
+            "pointer",
+        ];
+        let built = shop.racehound(&arguments);
+        assert!(built.status.success(), "{built:?}");
+        let run = || shop.racehound(&["run", "--", "./pointer"]);
+        let outputs: Vec<Output> = (0..12).map(|_| run()).collect();
+        for output in &outputs {
+            let told = output.status.code() == Some(FINDINGS);
+            assert_eq!(told, is_wrong, "{}", stderr(output));
+        }
+    }
+}

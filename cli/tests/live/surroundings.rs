@@ -187,6 +187,11 @@ int main(void) {
     assert!(!stderr(&stat).contains("cut short"), "{stat:?}");
 }
 
+/// What was told, as if lines could be of any length.
+fn unwrapped(output: &std::process::Output) -> String {
+    stdout(output).replace('\n', " ")
+}
+
 #[test]
 fn what_goes_wrong_around_is_said() {
     let shop = Workshop::new();
@@ -200,7 +205,7 @@ fn what_goes_wrong_around_is_said() {
 
     let output = hunt(&["--teardown", "echo in use >&2; exit 3"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(stdout(&output).contains("saying: in use"), "{output:?}");
+    assert!(unwrapped(&output).contains("saying: in use"), "{output:?}");
 
     let output = hunt(&["--client", "true", "--ready", "never", "--timeout", "1"]);
     assert!(stdout(&output).contains("0 predicted"), "{output:?}");
@@ -444,7 +449,7 @@ fn each_test_is_hunted_in_alone() {
         assert!(told.contains(&format!("in test: {races}")), "{told}");
         let by_itself = format!("By itself test {fails} ends with exit code 1;");
         assert!(told.contains(&by_itself), "{told}");
-        assert!(told.contains("one thread only"), "{told}");
+        assert!(unwrapped(&output).contains("one thread only"), "{told}");
         assert!(told.contains("of 4 tests in "), "{told}");
         let lost = all
             .iter()
@@ -505,4 +510,54 @@ fn alone() { assert_eq!(1 + 1, 2); }
     let lost = all.iter().find(|f| f["harm"]["kind"] == "exception");
     let lost = lost.unwrap_or_else(|| panic!("{output:?}"));
     assert_eq!(lost["test"]["name"], "deposits", "{lost}");
+}
+
+/// Has a file to itself for a while, and fails where somebody else has it.
+const ALONE: &str = r#"
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int count;
+static void *add(void *unused) {
+    pthread_mutex_lock(&lock);
+    count++;
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+int main(void) {
+    int file = open("scratch", O_CREAT | O_EXCL | O_WRONLY, 0600);
+    if (file < 0)
+        return 1;
+    usleep(100000);
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], 0, add, 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], 0);
+    unlink("scratch");
+    return count != 2;
+}
+"#;
+
+#[test]
+fn executions_that_are_in_each_others_way_go_one_after_the_other() {
+    let shop = Workshop::new();
+    shop.write("alone.c", ALONE);
+    shop.cc(&["-g", "alone.c", "-o", "alone"]);
+    let hunt = |jobs: &[&str]| {
+        let budget = ["--budget", "10s", "--runs", "60"];
+        shop.racehound(&[&["hunt", "--fresh"], &budget[..], jobs, &["--", "./alone"]].concat())
+    };
+    let output = hunt(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let said = stdout(&output).contains("one after the other from then on");
+    assert_eq!(said, cores > 1, "{}", stdout(&output));
+    let output = hunt(&["--jobs", "1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert!(!stdout(&output).contains("ends with exit code 1"));
+    // Who insists has what is wrong with it told, and no finding.
+    let output = hunt(&["--jobs", "3"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
 }

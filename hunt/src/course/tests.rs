@@ -1,15 +1,19 @@
 //! Hunts in which everything happens as the test says.
 
-use racehound_report::finding::Access;
+use racehound_report::finding::{Access, Frame, Harm, Location};
+use racehound_report::journal::{CONFIRMED, Scheduled};
 
+use super::rounds::CRAWLING;
 use super::*;
-use crate::execution::Text;
+use crate::execution::{Ending, Text};
+use crate::witness;
 
 fn settings() -> Settings {
     Settings {
         seed: 1,
         limit: Duration::from_secs(10),
         attempts: 5,
+        jobs: 2,
         explorers: 4,
         patience: 2,
         relations: "relations".into(),
@@ -80,7 +84,7 @@ fn hunted(mut act: impl FnMut(&Task) -> Result) -> (Course, Vec<Phase>) {
 
 /// The rounds in which the program is observed.
 fn observe(course: &mut Course, mut act: impl FnMut(&Task) -> Result) {
-    for _ in 0..3 {
+    while !course.unobserved.is_empty() {
         let (phase, tasks) = course.round().unwrap();
         assert_eq!(phase, Phase::Observing);
         for task in &tasks {
@@ -293,13 +297,13 @@ fn a_failure_counts_if_its_schedule_repeats_it() {
 
 #[test]
 fn what_fails_by_itself_at_times_has_to_fail_each_time_by_its_schedule() {
-    for luck in [7, 8] {
+    for luck in [9, 10] {
         let (mut free, mut repeats) = (0, 0);
         let (course, _) = hunted(|task| match task {
             Task::Usual(_) => {
                 free += 1;
                 match free {
-                    2 => executed(Ending::Signal(11), Vec::new()),
+                    2 | 4 => executed(Ending::Signal(11), Vec::new()),
                     _ => well(),
                 }
             }
@@ -313,10 +317,10 @@ fn what_fails_by_itself_at_times_has_to_fail_each_time_by_its_schedule() {
             }
             _ => well(),
         });
-        assert_eq!((free, repeats), (3, luck));
+        assert_eq!((free, repeats), (4, luck));
         let found: Vec<_> = course.findings().iter().map(|f| f.status).collect();
         match luck {
-            8 => assert_eq!(found, [Status::Confirmed]),
+            10 => assert_eq!(found, [Status::Confirmed]),
             _ => assert!(found.is_empty(), "{found:?}"),
         }
     }
@@ -487,6 +491,83 @@ fn a_guess_is_confirmed_only_if_the_program_fails_of_it() {
 }
 
 #[test]
+fn nobody_else_has_a_block_while_it_is_allocated() {
+    for (function, status, is_told) in [
+        ("calloc", Status::Predicted, false),
+        ("operator new(unsigned long)", Status::Predicted, false),
+        ("calloc", Status::Observed, true),
+        ("fill", Status::Predicted, true),
+    ] {
+        let mut finding = race([1, 2], status);
+        finding.accesses[0].stack = vec![Frame {
+            function: function.into(),
+            file: None,
+            line: None,
+            column: None,
+            module: None,
+            offset: None,
+        }];
+        let mut course = Course::new(settings(), Vec::new(), 0);
+        observe(&mut course, |task| match task {
+            Task::Explore(_) => executed(Ending::Code(0), vec![finding.clone()]),
+            _ => well(),
+        });
+        assert_eq!(!course.findings().is_empty(), is_told, "{function}");
+    }
+}
+
+#[test]
+fn a_guess_of_which_the_program_fails_at_times_by_itself_has_to_fail_each_time() {
+    let crash = || match executed(Ending::Signal(11), Vec::new()) {
+        Result::Executed(execution) => Execution {
+            scheduled: Some(Scheduled {
+                fate: Some(CONFIRMED.to_owned()),
+                ..Scheduled::default()
+            }),
+            ..*execution
+        },
+        _ => unreachable!(),
+    };
+    for fails_each_time in [true, false] {
+        let mut course = Course::new(settings(), Vec::new(), 0);
+        let mut usual = 0;
+        observe(&mut course, |task| {
+            usual += u32::from(matches!(task, Task::Usual(_)));
+            match usual {
+                2 | 4 => executed(Ending::Signal(11), Vec::new()),
+                _ => well(),
+            }
+        });
+        let torn = Finding {
+            kind: Kind::AtomicSet,
+            ..race([1, 2], Status::Predicted)
+        };
+        course.guess(torn, &["a".into()]);
+        let (_, tasks) = course.round().unwrap();
+        let [Task::Guess(_, assignments)] = &tasks[..] else {
+            panic!("{tasks:?}");
+        };
+        let happened = vec![(assignments[0].schedule.clone(), crash())];
+        course.learn(&tasks[0], Result::Followed(2, happened));
+        let mut times = 0;
+        while let Some((Phase::Confirming, tasks)) = course.round() {
+            assert!(course.findings().is_empty());
+            times += 1;
+            let result = match fails_each_time || times < 4 {
+                true => Result::Executed(Box::new(crash())),
+                false => well(),
+            };
+            course.learn(&tasks[0], result);
+        }
+        let found: Vec<Status> = course.findings().iter().map(|f| f.status).collect();
+        match fails_each_time {
+            true => assert_eq!((found, times > 4), (vec![Status::Confirmed], true)),
+            false => assert_eq!((found, times), (Vec::new(), 4)),
+        }
+    }
+}
+
+#[test]
 fn what_was_found_before_is_tried_again() {
     let earlier = Finding {
         schedule: Some("random:seed=7".into()),
@@ -516,6 +597,33 @@ fn what_was_found_before_is_tried_again() {
             _ => well(),
         });
         assert_eq!(course.findings().first().map(|f| f.status), status);
+    }
+}
+
+#[test]
+fn what_was_found_before_is_kept_if_the_hunt_ends_before_it_is_certain() {
+    for is_of_this_build in [true, false] {
+        let crash = Finding {
+            kind: Kind::Failure,
+            schedule: Some("random:seed=7".into()),
+            harm: Some(Harm {
+                kind: "crash".into(),
+                ..Harm::default()
+            }),
+            ..race([1, 2], Status::Confirmed)
+        };
+        let earlier = Earlier {
+            finding: crash,
+            is_of_this_build,
+        };
+        let mut course = Course::new(settings(), vec![earlier], 0);
+        observe(&mut course, |task| match task {
+            Task::Repeat(..) => executed(Ending::Signal(11), Vec::new()),
+            _ => well(),
+        });
+        assert!(course.findings().is_empty());
+        course.close();
+        assert_eq!(course.findings().len(), usize::from(is_of_this_build));
     }
 }
 
@@ -674,4 +782,56 @@ fn who_is_slow_does_not_hang() {
     });
     assert_eq!(course.findings()[0].status, Status::Confirmed);
     assert_eq!(course.unfinished(), 0);
+}
+
+#[test]
+fn what_fails_in_company_only_is_refuted_alone_and_makes_room() {
+    // Two executions at a time: who is not the only one of its round fails.
+    let mut course = Course::new(settings(), Vec::new(), 0);
+    let mut recordings = Vec::new();
+    for _ in 0..50 {
+        let Some((_, tasks)) = course.round() else {
+            break;
+        };
+        let ending = match tasks.len() > 1 && !course.is_crowded() {
+            true => Ending::Code(1),
+            false => Ending::Code(0),
+        };
+        for task in &tasks {
+            let result = match task {
+                Task::Usual(_) | Task::Explore(_) | Task::Repeat(..) => {
+                    executed(ending, Vec::new())
+                }
+                _ => Result::Followed(1, Vec::new()),
+            };
+            course.learn(task, result);
+            if matches!(task, Task::Explore(assignment) if assignment.record.is_some()) {
+                recordings.push((tasks.len() > 1, course.is_recorded()));
+            }
+        }
+    }
+    assert!(course.is_crowded());
+    assert_eq!(course.findings(), []);
+    assert_eq!(
+        recordings,
+        [(true, true)],
+        "in a round of its own if crowded"
+    );
+}
+
+#[test]
+fn what_was_recorded_in_company_is_recorded_again_alone_if_it_failed() {
+    let mut recordings = Vec::new();
+    hunted(|task| {
+        let recorded = matches!(task, Task::Explore(assignment) if assignment.record.is_some());
+        let ending = match recorded && recordings.is_empty() {
+            true => Ending::Code(1),
+            false => Ending::Code(0),
+        };
+        if recorded {
+            recordings.push(ending);
+        }
+        executed(ending, Vec::new())
+    });
+    assert_eq!(recordings, [Ending::Code(1), Ending::Code(0)]);
 }

@@ -19,11 +19,17 @@ const PAGE: usize = 512;
 /// A block larger than this is told by its beginning alone.
 const LARGEST: u64 = 1 << 24;
 
+/// Pages that are found without a look into the table.
+const RECENT: usize = 64;
+
 /// Slots by what is there now.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     space: Space,
-    pages: FxHashMap<u64, Box<[u32; PAGE]>>,
+    pages: Vec<[u32; PAGE]>,
+    numbers: FxHashMap<u64, u32>,
+    /// By the lower bits of a page, which one was there last, and its number.
+    recent: Box<[(u64, u32); RECENT]>,
     next: u32,
 }
 
@@ -31,7 +37,9 @@ impl Memory {
     pub(crate) fn new(space: Space) -> Self {
         Self {
             space,
-            pages: FxHashMap::default(),
+            pages: Vec::new(),
+            numbers: FxHashMap::default(),
+            recent: Box::new([(u64::MAX, 0); RECENT]),
             next: 0,
         }
     }
@@ -59,9 +67,17 @@ impl Memory {
 
     /// The slot of a word.
     pub(crate) fn slot(&mut self, word: u64) -> u32 {
-        let page = self.pages.entry(word / PAGE as u64);
-        let page = page.or_insert_with(|| Box::new([NONE; PAGE]));
-        let slot = &mut page[(word % PAGE as u64) as usize];
+        let page = word / PAGE as u64;
+        let recent = &mut self.recent[(page % RECENT as u64) as usize];
+        if recent.0 != page {
+            let next = self.pages.len() as u32;
+            let number = *self.numbers.entry(page).or_insert(next);
+            if number == next {
+                self.pages.push([NONE; PAGE]);
+            }
+            *recent = (page, number);
+        }
+        let slot = &mut self.pages[recent.1 as usize][(word % PAGE as u64) as usize];
         if *slot == NONE {
             *slot = self.next;
             self.next += 1;
@@ -82,7 +98,8 @@ impl Memory {
         while word <= last {
             let page = word / PAGE as u64;
             let end = (page * PAGE as u64 + PAGE as u64 - 1).min(last);
-            if let Some(slots) = self.pages.get_mut(&page) {
+            if let Some(number) = self.numbers.get(&page) {
+                let slots = &mut self.pages[*number as usize];
                 let within = (word % PAGE as u64) as usize..=(end % PAGE as u64) as usize;
                 slots[within].fill(NONE);
             }

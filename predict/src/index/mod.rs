@@ -14,6 +14,7 @@
 pub(crate) mod memory;
 mod shelter;
 
+use racehound_trace::event::Access;
 use racehound_trace::{Event, Mode, Op, SiteId, SyncId, ThreadId, Trace};
 use rustc_hash::FxHashMap;
 
@@ -225,7 +226,7 @@ impl<'t> Index<'t> {
             common: FxHashMap::default(),
             regions: Vec::new(),
         };
-        let (summaries, commons) = index.survey(settings);
+        let (summaries, commons, slots) = index.survey(settings);
         let interesting = |s: &Summary| {
             let common = &commons.all[s.common as usize];
             let guarded = match s.root {
@@ -237,7 +238,7 @@ impl<'t> Index<'t> {
         let mut interesting: Vec<bool> = summaries.iter().map(interesting).collect();
         if settings.sparing && !settings.thorough && interesting.contains(&true) {
             let common = |slot: u32| &commons.all[summaries[slot as usize].common as usize][..];
-            interesting = index.unsheltered(settings, &interesting, &common);
+            interesting = index.unsheltered(settings, &slots, &interesting, &common);
         }
         for (slot, summary) in summaries.iter().enumerate() {
             if interesting[slot] && summary.common != 0 && !settings.thorough {
@@ -246,7 +247,7 @@ impl<'t> Index<'t> {
             }
         }
         drop(summaries);
-        index.enter_accesses(settings, &interesting);
+        index.enter_accesses(settings, &slots, &interesting);
         index
     }
 
@@ -288,7 +289,7 @@ impl<'t> Index<'t> {
     }
 
     /// Pass one.
-    fn survey(&mut self, settings: &Settings) -> (Vec<Summary>, Commons) {
+    fn survey(&mut self, settings: &Settings) -> (Vec<Summary>, Commons, Slots) {
         let trace = self.trace;
         let threads = threads(trace);
         let mut order = OrderBuilder::new(&trace.events, threads, settings.atomics);
@@ -299,16 +300,18 @@ impl<'t> Index<'t> {
         let mut memory = Memory::new(trace.space);
         let mut commons = Commons::new();
         let mut summaries: Vec<Summary> = Vec::new();
+        let mut slots = Slots::default();
         for (at, event) in trace.events.iter().enumerate() {
             let (at, t) = (at as u32, event.thread.index());
             let hears = order.hear(at, event);
             regions.step(event);
             let moment = order.moment(event.thread);
-            if let Some(access) = event.op.access() {
+            if let Some(access) = access_at(trace, at) {
                 let context = sections[t].context;
                 let root = regions.root(event.thread);
-                for (word, _) in memory.words(&access) {
+                for (word, mask) in memory.words(&access) {
                     let slot = memory.slot(word) as usize;
+                    slots.push(at, slot as u32, mask);
                     if slot == summaries.len() {
                         let locks = Commons::protecting(&self.contexts, context, access.is_write);
                         summaries.push(Summary {
@@ -360,7 +363,7 @@ impl<'t> Index<'t> {
             }
         }
         self.order = order.finish();
-        (summaries, commons)
+        (summaries, commons, slots)
     }
 
     fn lock_act(&mut self, sections: &mut Sections, event: &Event) -> Act {
@@ -432,14 +435,14 @@ impl<'t> Index<'t> {
     }
 
     /// The last pass.
-    fn enter_accesses(&mut self, settings: &Settings, interesting: &[bool]) {
+    fn enter_accesses(&mut self, settings: &Settings, slots: &Slots, interesting: &[bool]) {
         self.heads = vec![NONE; interesting.len()];
         if !interesting.contains(&true) {
             return;
         }
         let trace = self.trace;
         let mut regions = settings.regions.clone();
-        let mut memory = Memory::new(trace.space);
+        let mut slots = slots.by_event();
         let mut passed = vec![0; self.nodes.len()];
         let mut open: Vec<Option<Region>> = vec![None; self.nodes.len()];
         let mut known: FxHashMap<Key, u32> = FxHashMap::default();
@@ -447,11 +450,9 @@ impl<'t> Index<'t> {
             let (at, t) = (at as u32, event.thread.index());
             let region = regions.step(event);
             let Some(access) = event.op.access() else {
-                memory.renew(&event.op);
                 continue;
             };
-            for (word, mask) in memory.words(&access) {
-                let slot = memory.slot(word);
+            for (slot, mask) in slots.of(at) {
                 if !interesting[slot as usize] {
                     continue;
                 }
@@ -561,6 +562,59 @@ struct Open {
     node: u32,
     lock: SyncId,
     inner: Vec<(SyncId, Mode)>,
+}
+
+/// The access of an event, unless it is part of an allocation: that counts as a write for
+/// those who use the block without having it from who allocated it, but nobody else can come
+/// to it before.
+pub(crate) fn access_at(trace: &Trace, at: u32) -> Option<Access> {
+    let event = &trace.events[at as usize];
+    let access = event.op.access()?;
+    let allocates = |before: &Event| {
+        let Op::Alloc { loc, .. } = before.op else {
+            return false;
+        };
+        loc == access.loc && before.thread == event.thread
+    };
+    let before = at
+        .checked_sub(1)
+        .map(|before| &trace.events[before as usize]);
+    (!access.is_write || !before.is_some_and(allocates)).then_some(access)
+}
+
+/// Which slots and bytes the accesses of a trace are to, in its order.
+#[derive(Debug, Default)]
+struct Slots {
+    all: Vec<(u32, u32, u8)>,
+}
+
+impl Slots {
+    fn push(&mut self, at: u32, slot: u32, mask: u8) {
+        self.all.push((at, slot, mask));
+    }
+
+    fn by_event(&self) -> SlotsByEvent<'_> {
+        SlotsByEvent { left: &self.all }
+    }
+}
+
+/// Goes through them, event by event.
+struct SlotsByEvent<'s> {
+    left: &'s [(u32, u32, u8)],
+}
+
+impl<'s> SlotsByEvent<'s> {
+    /// Those of an event; earlier ones must have been asked for.
+    fn of(&mut self, at: u32) -> impl Iterator<Item = (u32, u8)> + use<'s> {
+        let count = self
+            .left
+            .iter()
+            .take_while(|(event, ..)| *event == at)
+            .count();
+        let (these, left) = self.left.split_at(count);
+        self.left = left;
+        these.iter().map(|(_, slot, mask)| (*slot, *mask))
+    }
 }
 
 /// How many threads a trace has, whatever its tables say.

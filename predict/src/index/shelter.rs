@@ -16,8 +16,7 @@
 
 use racehound_trace::{Mode, SyncId};
 
-use super::memory::Memory;
-use super::{Act, Index, Settings};
+use super::{Act, Index, Settings, Slots};
 use crate::context::ContextId;
 use crate::regions::RegionId;
 
@@ -67,21 +66,21 @@ impl Index<'_> {
     pub(super) fn unsheltered<'c>(
         &self,
         settings: &Settings,
+        slots: &Slots,
         interesting: &[bool],
         common: &dyn Fn(u32) -> &'c [SyncId],
     ) -> Vec<bool> {
         let is_bare = |(slot, is): (usize, &bool)| *is && common(slot as u32).is_empty();
         let mut kept: Vec<bool> = interesting.iter().enumerate().map(is_bare).collect();
         let mut regions = settings.regions.clone();
-        let mut memory = Memory::new(self.trace.space);
+        let mut slots = slots.by_event();
         let mut passed = vec![0; self.nodes.len()];
         let mut stays = vec![Stay::default(); self.nodes.len()];
         for (at, event) in self.trace.events.iter().enumerate() {
             let (at, t) = (at as u32, event.thread.index());
             let region = regions.step(event);
             let stay = &mut stays[t];
-            let Some(access) = event.op.access() else {
-                memory.renew(&event.op);
+            if event.op.access().is_none() {
                 let nodes = &self.nodes[t];
                 while passed[t] < nodes.len() && nodes[passed[t]].event <= at {
                     passed[t] += 1;
@@ -100,9 +99,8 @@ impl Index<'_> {
                     }
                 }
                 continue;
-            };
-            for (word, _) in memory.words(&access) {
-                let slot = memory.slot(word);
+            }
+            for (slot, _) in slots.of(at) {
                 if !interesting[slot as usize] || region.is_none() {
                     continue;
                 }

@@ -6,6 +6,8 @@
 //! numbers in the order in which they come up. Two courses and the [`Leave`] that the
 //! contexts of one give those of the other tell all that locks have to say about them.
 
+use std::ops::Range;
+
 use racehound_trace::{SiteId, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -223,6 +225,7 @@ impl Excerpt {
 pub(super) struct Courses {
     numbers: FxHashMap<Vec<u32>, CourseId>,
     all: Vec<Course>,
+    whereabouts: Whereabouts,
 }
 
 impl Courses {
@@ -283,7 +286,7 @@ impl Courses {
                 accesses.extend(at(own, second).iter().map(|share| (*share, true)));
                 accesses.sort_by_key(|(share, _)| share.event);
             }
-            let (course, contexts) = course(index, *thread, &accesses);
+            let (course, contexts) = course(index, &mut self.whereabouts, *thread, &accesses);
             let key = (*thread, self.number(course), contexts);
             let events: Vec<u32> = accesses.iter().map(|(share, _)| share.event).collect();
             let ends = [events[0], events[events.len() - 1]];
@@ -312,17 +315,63 @@ impl Courses {
     }
 }
 
+/// So few nodes are gone through one by one.
+const FEW: usize = 32;
+
+/// In which contexts threads stand, by thread: sorted by context, and then by node. Where a
+/// whole thread is one region, there are thousands of nodes between two accesses, and hardly
+/// any contexts.
+#[derive(Default)]
+struct Whereabouts {
+    by_thread: FxHashMap<ThreadId, Vec<(ContextId, u32)>>,
+}
+
+impl Whereabouts {
+    /// The contexts behind some nodes of a thread, in the order in which they come up.
+    fn contexts(
+        &mut self,
+        index: &Index<'_>,
+        thread: ThreadId,
+        nodes: Range<usize>,
+    ) -> Vec<ContextId> {
+        let all = &index.nodes[thread.index()];
+        if nodes.len() <= FEW {
+            return all[nodes].iter().map(|node| node.context).collect();
+        }
+        let sorted = self.by_thread.entry(thread).or_insert_with(|| {
+            let places = all.iter().zip(0..).map(|(node, at)| (node.context, at));
+            let mut places: Vec<(ContextId, u32)> = places.collect();
+            places.sort_unstable();
+            places
+        });
+        let mut left = &sorted[..];
+        let mut found: Vec<(u32, ContextId)> = Vec::new();
+        while let Some(&(context, _)) = left.first() {
+            let begin = left.partition_point(|place| *place < (context, nodes.start as u32));
+            let first = left
+                .get(begin)
+                .filter(|(other, at)| *other == context && nodes.contains(&(*at as usize)));
+            found.extend(first.map(|(_, at)| (*at, context)));
+            left = &left[begin..];
+            left = &left[left.partition_point(|(other, _)| *other == context)..];
+        }
+        found.sort_unstable();
+        found.into_iter().map(|(_, context)| context).collect()
+    }
+}
+
 /// The course of accesses, and its contexts.
 fn course(
     index: &Index<'_>,
+    whereabouts: &mut Whereabouts,
     thread: ThreadId,
     accesses: &[(Share, bool)],
 ) -> (Course, Vec<ContextId>) {
     let nodes = &index.nodes[thread.index()];
     let mut contexts: Vec<ContextId> = Vec::new();
+    let mut numbers: FxHashMap<ContextId, usize> = FxHashMap::default();
     let mut number = |context: ContextId| {
-        let known = contexts.iter().position(|known| *known == context);
-        known.unwrap_or_else(|| {
+        *numbers.entry(context).or_insert_with(|| {
             contexts.push(context);
             contexts.len() - 1
         })
@@ -341,14 +390,12 @@ fn course(
             let here = from
                 .checked_sub(1)
                 .map_or(ContextId::FREE, |n| nodes[n].context);
-            let until = nodes[from..].iter().take_while(|n| n.event < next.event);
-            for context in std::iter::once(here).chain(until.map(|n| n.context)) {
-                let context = number(context);
-                if !between.contains(&context) {
-                    between.push(context);
-                }
-            }
+            let count = nodes[from..].partition_point(|n| n.event < next.event);
+            between.push(number(here));
+            let within = whereabouts.contexts(index, thread, from..from + count);
+            between.extend(within.into_iter().map(&mut number));
             between.sort_unstable();
+            between.dedup();
         }
         course.between.push(between);
     }

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use racehound_trace::{SiteId, ThreadId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::ContextId;
 use crate::index::Index;
@@ -30,7 +30,7 @@ use crate::order::Moment;
 use crate::pattern::{AccessType, Pattern, Step};
 
 use super::spans::{Need, Outlook, Place, Set, Span, Stays, View, Visit};
-use super::{Places, Search, Unit, units};
+use super::{Places, Search, TRIES, Unit, units};
 
 /// So many that can happen are taken of two spans: others are about other memory and
 /// threads.
@@ -135,6 +135,19 @@ impl Duet {
             }
         }
         all
+    }
+
+    /// Groups and events that access these variables, in the order of the pattern.
+    fn candidate(&self, x: &Shared, y: &Shared) -> [[u32; 4]; 2] {
+        let of = |unit: usize| match unit == 0 || self.is_parallel {
+            true => [x.visits[unit], y.visits[unit]],
+            false => [y.visits[unit], x.visits[unit]],
+        };
+        let visits = [of(0), of(1)];
+        [
+            self.in_order(visits.map(|two| two.map(|visit| visit.group))),
+            self.in_order(visits.map(|two| two.map(|visit| visit.event))),
+        ]
     }
 }
 
@@ -276,9 +289,14 @@ impl<'m, 't> Meeting<'m, 't> {
         blocked.map(|(event, _)| *event).collect()
     }
 
-    /// Shows variables that can be those of a duet; `show` tells whether to go on. Whether it
-    /// was gone through to the end.
-    fn sweep(&mut self, duet: &Duet, show: &mut dyn FnMut(&Shared, &Shared) -> bool) -> bool {
+    /// Shows variables that can be those of a duet: for each second one the best first one, or
+    /// all; `show` tells whether to go on. Whether it was gone through to the end.
+    fn sweep(
+        &mut self,
+        duet: &Duet,
+        all: bool,
+        show: &mut dyn FnMut(&Shared, &Shared) -> bool,
+    ) -> bool {
         let sides = duet.sides();
         let (xs, mut ys) = (self.shared(0, sides[0]), self.shared(1, sides[1]));
         if xs.is_empty() || ys.is_empty() {
@@ -313,11 +331,12 @@ impl<'m, 't> Meeting<'m, 't> {
                 }
                 let deadline = self.deadline(duet, y);
                 let before = in_time.range(..(deadline, 0)).rev();
-                let mut others = before.filter(|(_, i)| xs[*i].differs(y));
-                if let Some((_, i)) = others.next()
-                    && !show(&xs[*i], y)
-                {
-                    return false;
+                let others = before.filter(|(_, i)| xs[*i].differs(y));
+                let count = if all { usize::MAX } else { 1 };
+                for (_, i) in others.take(count) {
+                    if !show(&xs[*i], y) {
+                        return false;
+                    }
                 }
             }
         }
@@ -511,6 +530,7 @@ impl Search<'_, '_> {
         let mut is_let = false;
         Meeting::new(self.index, [&spans[0].view, &spans[1].view], false).sweep(
             duet,
+            false,
             &mut |_, _| {
                 is_let = true;
                 false
@@ -528,28 +548,34 @@ impl Search<'_, '_> {
                 continue;
             };
             let is_timed = !self.are_concurrent(&ours, &theirs);
-            let mut found: Vec<[Shared; 2]> = Vec::new();
-            // As many as are ever tried.
-            Meeting::new(self.index, [&ours, &theirs], is_timed).sweep(duet, &mut |x, y| {
-                found.push([*x, *y]);
-                found.len() < super::TRIES as usize
-            });
+            let mut tried = FxHashSet::default();
             let mut count = 0;
-            for [x, y] in found {
-                let of = |unit: usize| match unit == 0 || duet.is_parallel {
-                    true => [x.visits[unit], y.visits[unit]],
-                    false => [y.visits[unit], x.visits[unit]],
-                };
-                let visits = [of(0), of(1)];
-                let groups = duet.in_order(visits.map(|two| two.map(|visit| visit.group)));
-                let events = duet.in_order(visits.map(|two| two.map(|visit| visit.event)));
-                if self.can_happen(&duet.units, &groups, &events)
-                    && self.propose(goal, duet.pattern, &events)
-                {
-                    count += 1;
+            // The best ones nearly always do; all others are gathered if none of them does.
+            for (all, most) in [(false, TRIES as usize), (true, self.most_candidates())] {
+                let mut found: Vec<[[u32; 4]; 2]> = Vec::new();
+                let mut meeting = Meeting::new(self.index, [&ours, &theirs], is_timed);
+                meeting.sweep(duet, all, &mut |x, y| {
+                    let candidate = duet.candidate(x, y);
+                    if tried.insert(candidate[1]) {
+                        found.push(candidate);
+                    }
+                    found.len() < most
+                });
+                if all {
+                    self.patience = self.patience.saturating_sub(found.len() as u64);
                 }
-                if count >= OF_TWO || self.is_settled(goal) || self.is_over() {
-                    return;
+                for [groups, events] in &found {
+                    if self.can_happen(&duet.units, groups, events)
+                        && self.propose(goal, duet.pattern, events)
+                    {
+                        count += 1;
+                    }
+                    if count >= OF_TWO || self.is_settled(goal) || self.is_over() {
+                        return;
+                    }
+                }
+                if found.is_empty() || self.is_found(goal) {
+                    break;
                 }
             }
         }
@@ -588,7 +614,7 @@ impl Search<'_, '_> {
         }
         close.sort_unstable();
         let closest: Vec<[usize; 2]> = close.into_iter().map(|(_, two)| two).collect();
-        let known: rustc_hash::FxHashSet<[usize; 2]> = closest.iter().copied().collect();
+        let known: FxHashSet<[usize; 2]> = closest.iter().copied().collect();
         let all = all
             .into_iter()
             .flat_map(|(mine, range)| range.map(move |other| [mine, other]));

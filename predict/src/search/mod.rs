@@ -42,21 +42,27 @@ use anchors::{Bindings, Openness, Shape, Survey};
 use couples::is_single;
 use duets::is_duet;
 
-/// Tries for one set of places. With groups that differ in time only, the first
-/// one nearly always settles it.
+/// Tries for one set of places that cost nothing. With groups that differ in time only, the
+/// first one nearly always settles it. Where none does, others are tried as long as the
+/// [patience](Search::new) lasts that is there for all places together; if it does not, that
+/// is said.
 const TRIES: u32 = 64;
 
-/// So many that can happen are kept for one set of places. They are about other memory,
-/// or of other threads: which values are read there decides whether they do happen.
-const INSTANCES: u32 = 8;
+/// So many that can happen are kept for one set of places, fewer where traces are long. They
+/// are about other memory, or of other threads: which values are read there decides whether
+/// they do happen.
+const INSTANCES: std::ops::RangeInclusive<usize> = 8..=64;
+
+/// Events of all instances of a trace, about.
+const EVENTS_OF_INSTANCES: usize = 1 << 22;
 
 /// What becomes of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It can happen.
     Accepted,
-    /// Perhaps another one for the same places can.
-    Rejected,
+    /// Perhaps another one for the same places can. To know this took so many steps.
+    Rejected(u64),
 }
 
 /// Who judges candidates: a pattern's number, and events in pattern order.
@@ -76,6 +82,10 @@ pub(crate) struct Search<'s, 't> {
     judge: &'s mut Judge<'s>,
     /// No two events of a tuple are further apart.
     window: Option<u32>,
+    /// Steps that are left for what was tried often.
+    patience: u64,
+    /// As many as are kept of one set of places.
+    instances: u32,
     /// What was tried for which places.
     tries: FxHashMap<Places, Tries>,
     openness: Openness,
@@ -109,22 +119,29 @@ pub(crate) struct Outcome {
     pub(crate) racing: FxHashSet<SiteId>,
     /// Whether everything was looked at.
     pub(crate) is_complete: bool,
+    /// For so many sets of places it was given up, and nothing was found.
+    pub(crate) given_up: usize,
 }
 
 impl<'s, 't> Search<'s, 't> {
-    /// For these patterns, each candidate put to the judge.
+    /// For these patterns, each candidate put to the judge; with so many steps to spend on
+    /// places for which many a candidate was rejected.
     pub(crate) fn new(
         index: &'s mut Index<'t>,
         patterns: &'s [Pattern],
         window: Option<u32>,
+        patience: u64,
         stop: &'s dyn Fn() -> bool,
         judge: &'s mut Judge<'s>,
     ) -> Self {
+        let most = EVENTS_OF_INSTANCES / index.trace.events.len().max(1);
         Self {
+            instances: most.clamp(*INSTANCES.start(), *INSTANCES.end()) as u32,
             index,
             patterns,
             judge,
             window,
+            patience,
             tries: FxHashMap::default(),
             openness: Openness::default(),
             survey: None,
@@ -151,7 +168,9 @@ impl<'s, 't> Search<'s, 't> {
         for number in others {
             self.find_tuples(number);
         }
+        let is_given_up = |places: &&Places| self.is_settled(places) && !self.is_found(places);
         Outcome {
+            given_up: self.tries.keys().filter(is_given_up).count(),
             racing: self.racing,
             is_complete: !self.is_stopped,
         }
@@ -168,7 +187,8 @@ impl<'s, 't> Search<'s, 't> {
 
     fn is_settled(&self, places: &Places) -> bool {
         let tries = self.tries.get(places);
-        tries.is_some_and(|tries| tries.rejected >= TRIES || tries.accepted >= INSTANCES)
+        let is_hopeless = |tries: &Tries| tries.rejected >= TRIES && self.patience == 0;
+        tries.is_some_and(|tries| is_hopeless(tries) || tries.accepted >= self.instances)
     }
 
     /// Whether something can happen at these places.
@@ -196,9 +216,20 @@ impl<'s, 't> Search<'s, 't> {
         let tries = self.tries.entry(places.clone()).or_default();
         match verdict {
             Verdict::Accepted => tries.accepted += 1,
-            Verdict::Rejected => tries.rejected += 1,
+            Verdict::Rejected(steps) => {
+                tries.rejected += 1;
+                if tries.rejected > TRIES {
+                    self.patience = self.patience.saturating_sub(steps);
+                }
+            }
         }
         verdict == Verdict::Accepted
+    }
+
+    /// So many candidates are worth gathering if the first ones did not do.
+    fn most_candidates(&self) -> usize {
+        const MOST: u64 = 1 << 20;
+        self.patience.min(MOST) as usize
     }
 }
 

@@ -78,24 +78,29 @@ impl Search<'_, '_> {
         if known && self.is_settled(&places) {
             return;
         }
-        // As many as are tried, and a few: those of two moments come together.
-        let meetings: Vec<[u32; 2]> = meetings(self.index, first, second)
-            .take(TRIES as usize)
-            .collect();
-        if meetings.is_empty() {
-            return;
-        }
-        self.racing.extend(&places.1);
-        for mut events in meetings {
-            if self.is_settled(&places) {
+        // The first ones nearly always do.
+        for (passed, count) in [
+            (0, TRIES as usize),
+            (TRIES as usize, self.most_candidates()),
+        ] {
+            let groups = [a, b].map(|id| &self.index.groups[id as usize]);
+            let meetings = meetings(self.index, groups[0], groups[1]);
+            let meetings: Vec<[u32; 2]> = meetings.skip(passed).take(count).collect();
+            if meetings.is_empty() {
                 return;
             }
-            events.sort_unstable();
-            // One of these is enough: others are about the same.
-            if let Some(pattern) = self.race_pattern(events)
-                && self.propose(&places, pattern, &events)
-            {
-                return;
+            self.racing.extend(&places.1);
+            for mut events in meetings {
+                if self.is_settled(&places) {
+                    return;
+                }
+                events.sort_unstable();
+                // One of these is enough: others are about the same.
+                if let Some(pattern) = self.race_pattern(events)
+                    && self.propose(&places, pattern, &events)
+                {
+                    return;
+                }
             }
         }
     }

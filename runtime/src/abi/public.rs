@@ -144,7 +144,7 @@ unsafe extern "C" fn mutex_pre_lock(address: usize, flags: c_uint) {
         return;
     }
     if let Some(turn) = Turn::here(caller()) {
-        turn.about_to_lock(address, mode(flags));
+        turn.begins_to_lock(address, mode(flags));
     }
     let visit = Visit::begin();
     if flags & flags::TRY_LOCK == 0 {
@@ -156,6 +156,9 @@ unsafe extern "C" fn mutex_pre_lock(address: usize, flags: c_uint) {
 unsafe extern "C" fn mutex_post_lock(address: usize, flags: c_uint, depth: c_int) {
     if is_off() {
         return;
+    }
+    if let Some(turn) = Turn::here(caller()) {
+        turn.has_locked();
     }
     let visit = Visit::begin();
     inside_lock_end(&visit);

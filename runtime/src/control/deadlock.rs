@@ -85,7 +85,8 @@ fn waits(roster: &Roster) -> Vec<Wait> {
             Want::End(other) => (format!("the end of T{other}"), None),
             Want::Wake { .. } => ("a futex that nobody wakes".to_owned(), None),
             Want::Round { .. } => ("a barrier that too few reach".to_owned(), None),
-            Want::Gathering { .. } => ("the others of its team".to_owned(), None),
+            Want::Gathering { .. } | Want::Finish(_) => ("the others of its team".to_owned(), None),
+            Want::Tasks(_) => ("tasks of its own".to_owned(), None),
             Want::Once(address) => (what_is_done_once(roster.doer(address), number as u32), None),
             Want::Nothing | Want::Time | Want::Change { .. } => ("its turn".to_owned(), None),
             Want::Ready { events, .. } if events & libc::POLLIN != 0 => {

@@ -87,6 +87,11 @@ impl Locks {
         });
     }
 
+    /// Nobody here holds these locks.
+    pub(super) fn forget(&mut self, which: impl Fn(usize) -> bool) {
+        self.0.retain(|&address, _| !which(address));
+    }
+
     /// A thread begins to wait to write, and nobody begins to read before it has.
     pub(super) fn prefer(&mut self, thread: u32, address: usize) {
         self.0.entry(address).or_default().preferred.push(thread);

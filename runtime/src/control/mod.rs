@@ -35,10 +35,12 @@ pub(crate) mod pace;
 mod roster;
 pub(crate) mod signalling;
 mod sites;
+pub(crate) mod tasks;
 mod team;
 pub(crate) mod timers;
 mod turn;
 mod waits;
+mod wanderers;
 pub(crate) mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -304,6 +306,9 @@ pub(crate) fn in_child() {
         roster.running = number;
         roster.leaving.clear();
         roster.forget_doers();
+        // Who holds them is the parent.
+        let is_shared = |address| crate::shared_memory::whose(address).is_some();
+        roster.locks.forget(is_shared);
         if let Some(member) = number.and_then(|number| roster.member(number)) {
             // SAFETY: asks who we are.
             member.os_id = unsafe { libc::gettid() };

@@ -19,7 +19,8 @@ use racehound_trace::ThreadId;
 
 use super::clock::Moment;
 use super::roster::{Next, Standing};
-use super::{doubt, roster};
+use super::wanderers::{self, Away};
+use super::{children, doubt, roster};
 use crate::tls::hot;
 
 const PERIOD: Duration = Duration::from_millis(5);
@@ -83,6 +84,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
     let (mut asleep, mut busy, mut excused, mut away) = (0, 0, 0, 0);
     let mut patience = Patience::default();
     while !DISMISSED.load(Ordering::Relaxed) {
+        let began = Instant::now();
         std::thread::sleep(match seen.0 {
             Some(_) => PERIOD,
             None => SHORT_PERIOD,
@@ -93,8 +95,12 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
         };
         let Some(number) = now.0 else {
             away = if now == seen { away + 1 } else { 0 };
+            // A look takes longer than it should, the more so the busier the machine is.
+            let_real_time_pass(match seen.0 {
+                Some(_) => SHORT_PERIOD,
+                None => began.elapsed(),
+            });
             seen = now;
-            let_real_time_pass();
             if away == LONG_AWAY && roster().gives_library_up() {
                 doubt::tell("OpenMP", "takes long to come back; others go on meanwhile");
             }
@@ -119,8 +125,9 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
             Some(b'S') if !is_on_its_way(number) && !is_inside(number) => asleep += 1,
             _ => busy += 1,
         }
-        if (asleep >= ASLEEP || busy >= BUSY) && send_outside(now) {
-            tell(number, asleep >= ASLEEP);
+        let sleeps = asleep >= ASLEEP;
+        if (sleeps || busy >= BUSY) && send_outside(now, !sleeps) {
+            tell(number, sleeps);
         }
     }
     std::ptr::null_mut()
@@ -170,13 +177,14 @@ impl Patience {
     }
 }
 
-/// Nobody runs: somebody is outside, and time passes for all.
-fn let_real_time_pass() {
+/// Nobody runs: somebody is outside, and time passes for all as it does there.
+fn let_real_time_pass(passed: Duration) {
+    if children::are_awaited() {
+        return;
+    }
     let mut roster = roster();
     let now = roster.clock.now();
-    roster
-        .clock
-        .jump(Moment(now.0 + SHORT_PERIOD.as_nanos() as u64));
+    roster.clock.jump(Moment(now.0 + passed.as_nanos() as u64));
     roster.time_out();
     go_on(&mut roster);
 }
@@ -197,14 +205,14 @@ fn let_timers_go_off(seen: (Option<u32>, u64)) {
     };
     if goes_off {
         // The handler may run in another thread.
-        send_outside(seen);
+        send_outside(seen, true);
         doubt::tell("a timer", "goes off while a thread computes");
     }
 }
 
-/// Counts the running thread as outside, if nothing has happened meanwhile; whether
-/// that is so.
-fn send_outside(seen: (Option<u32>, u64)) -> bool {
+/// Counts the running thread as outside, where it waits or computes, if nothing has happened
+/// meanwhile; whether that is so.
+fn send_outside(seen: (Option<u32>, u64), computes: bool) -> bool {
     let mut roster = roster();
     if (roster.running, roster.steps) != seen {
         return false;
@@ -213,6 +221,10 @@ fn send_outside(seen: (Option<u32>, u64)) -> bool {
         return false;
     };
     member.standing = Standing::Outside;
+    if computes {
+        member.away = Away::Computing;
+        wanderers::begin();
+    }
     roster.running = None;
     go_on(&mut roster);
     true
@@ -249,6 +261,11 @@ pub(super) fn threads() -> Option<usize> {
     let fields = text[name_ends + 1..].split(|&c| c == b' ').skip(1);
     let threads = fields.into_iter().nth(THREADS)?;
     std::str::from_utf8(threads).ok()?.parse().ok()
+}
+
+/// Whether a thread sleeps.
+pub(super) fn is_asleep(os_id: i32) -> bool {
+    state(os_id) == Some(b'S')
 }
 
 /// What the kernel says a thread does.

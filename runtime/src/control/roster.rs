@@ -23,8 +23,10 @@ use super::ending::LastStack;
 use super::holders::{Holders, Locks};
 use super::signalling::{self, Set};
 use super::sites::{Names, TraceNames};
+use super::tasks::{Tasks, Which};
 use super::team::Team;
 use super::timers::Timers;
+use super::wanderers::Away;
 use super::{is_guided, monitor};
 use crate::context::Context;
 use crate::interpose::descriptors;
@@ -58,6 +60,10 @@ pub(super) enum Want {
     Round { barrier: usize, round: u64 },
     /// All members of a team are there.
     Gathering { team: usize, round: u64 },
+    /// All members of a team are at its end, and its tasks are done; or there is one to run.
+    Finish(usize),
+    /// There is a task to run, or none is left.
+    Tasks(Which),
     /// Nobody is doing what is to be done once.
     Once(usize),
     /// Time has passed.
@@ -146,6 +152,8 @@ pub(super) struct Member {
     pub(super) standing: Standing,
     pub(super) want: Want,
     pub(super) until: Option<Moment>,
+    /// When it began to wait.
+    pub(super) since: Moment,
     /// The moment has come before the want was fulfilled.
     pub(super) timed_out: bool,
     /// It was notified or woken.
@@ -165,6 +173,11 @@ pub(super) struct Member {
     pub(super) idle: u32,
     /// Others have gone on while it waited for something that the outside world may bring.
     pub(super) overtaken: bool,
+    /// Operations of a lock's own code that it may go on with, since it was its turn to take
+    /// the lock.
+    pub(super) locking: u32,
+    /// What it does where nobody sees it.
+    pub(super) away: Away,
 }
 
 // SAFETY: of another thread's block only numbers are read that it alone writes.
@@ -242,6 +255,7 @@ pub(crate) struct Roster {
     pub(super) uses_library: bool,
     /// A library has run tasks of the program: who waits for them it knows alone.
     pub(super) has_tasks: bool,
+    pub(super) tasks: Tasks,
     /// Steps that may have fulfilled somebody's want.
     pub(super) changes: u64,
     pub(super) steps: u64,
@@ -318,6 +332,7 @@ impl Roster {
             excused: false,
             uses_library: false,
             has_tasks: false,
+            tasks: Tasks::default(),
             changes: 0,
             steps: 0,
             fingerprint: Fingerprint::new(),
@@ -351,6 +366,7 @@ impl Roster {
             },
             want: Want::Nothing,
             until: None,
+            since: Moment(0),
             timed_out: false,
             told: false,
             interrupted: false,
@@ -363,6 +379,8 @@ impl Roster {
             hot: std::ptr::null_mut(),
             idle: 0,
             overtaken: false,
+            locking: 0,
+            away: Away::default(),
         };
         if first {
             self.running = Some(number);
@@ -445,7 +463,13 @@ impl Roster {
             Want::Round { barrier, round } => {
                 self.barriers.get(&barrier).is_none_or(|b| b.round != round)
             }
-            Want::Gathering { team, round } => self.has_gathered(team, round),
+            Want::Gathering { team, round } => {
+                self.has_gathered(team, round) || self.tasks.are_ready(Which::Team(team))
+            }
+            Want::Finish(team) => {
+                self.has_finished(team) || self.tasks.are_ready(Which::Team(team))
+            }
+            Want::Tasks(which) => self.tasks.are_ready(which) || self.tasks.are_done(which),
             Want::Once(address) => {
                 !self.under_way.contains_key(&address) || !is_being_done(address)
             }
@@ -818,10 +842,11 @@ impl Roster {
     }
 
     /// Lets time pass if who waits for the next moment just sleeps, or waits for so short
-    /// a time that a busy machine may well let it pass. Whoever is more patient counts on
-    /// what others do in time.
+    /// a time that a busy machine may well let it pass, be it what is left of a longer one.
+    /// Whoever is more patient counts on what others do in time.
     fn wake_a_sleeper(&mut self, enabled: &[Pending]) -> bool {
-        const SHORT: u64 = 100_000_000;
+        const SHORT: u64 = 250_000_000;
+        const SHORT_REST: u64 = 100_000_000;
         const NAP: u64 = 10_000_000;
         let now = self.clock.now();
         let keeps_others = self.keep_others(enabled);
@@ -832,12 +857,17 @@ impl Roster {
         let waiting = self.standing(Standing::Waiting);
         let next = waiting.filter(|m| m.until.is_some() && !m.timed_out);
         let next = next.min_by_key(|m| m.until);
-        let is_short = |until: Moment, most: u64| until.0.saturating_sub(now.0) <= most;
         let passes = |member: &Member| {
-            let is_within = |most| member.until.is_some_and(|until| is_short(until, most));
+            let is_short = |since: Moment, most: u64| {
+                let until = member.until.map(|until| until.0.saturating_sub(since.0));
+                until.is_some_and(|time| time <= most)
+            };
             match naps_only {
-                true => is_within(NAP),
-                false => member.want == Want::Time || is_within(SHORT),
+                true => is_short(now, NAP),
+                false => {
+                    let is_brief = is_short(member.since, SHORT) || is_short(now, SHORT_REST);
+                    member.want == Want::Time || is_brief
+                }
             }
         };
         next.is_some_and(passes) && self.let_time_pass()

@@ -101,7 +101,11 @@ fn find(watched: &[String], place: usize, is_write: Option<bool>) -> Option<usiz
     if watched.is_empty() || place == 0 {
         return None;
     }
-    let line = symbols::line(place);
+    let is_offset = |name: &String| offset(Place::from(name.as_str()).at).is_some();
+    let line = match watched.iter().all(is_offset) {
+        true => symbols::in_module(place),
+        false => symbols::line(place),
+    };
     watched.iter().position(|name| {
         let Place { at, writes } = Place::from(name.as_str());
         (writes.is_none() || writes == is_write) && is_at(&line, at)
@@ -142,10 +146,15 @@ pub(super) fn any_watched() -> bool {
     with(|sites| !sites.watched.is_empty())
 }
 
+/// The module and the offset of a place that is named by these.
+fn offset(name: &str) -> Option<(&str, &str)> {
+    name.rsplit_once("+0x")
+}
+
 /// Whether a line is what a user calls by that name: `bank.c:12`, with as much of
 /// the path as is needed, or `bank+0x11d0`.
 fn is_at(line: &Line, name: &str) -> bool {
-    if let Some((module, offset)) = name.rsplit_once("+0x") {
+    if let Some((module, offset)) = offset(name) {
         let same_offset = usize::from_str_radix(offset, 16) == Ok(line.offset);
         let same_module = line.module.as_deref() == Some(module) || line.build_id == module;
         return same_offset && same_module;
@@ -201,7 +210,7 @@ impl Naming for TraceNames {
             let unwatched = site.index().checked_sub(sites.watched.len());
             unwatched.and_then(|index| sites.places.get(index).copied())
         });
-        match place.map(symbols::line) {
+        match place.map(symbols::in_module) {
             Some(line) if !line.build_id.is_empty() => {
                 format!("{}+{:#x}", line.build_id, line.offset)
             }

@@ -13,10 +13,12 @@
 //! the team, who could go on, wait for that, or what they do first would depend on
 //! how fast the library is.
 //!
-//! Tasks run in whichever thread the library likes, so a program with tasks runs
-//! under control but is not repeated by its seed.
+//! Who waits for its team runs [`tasks`](super::tasks) meanwhile. Those that have to wait
+//! for something else before they are done the library runs in whichever thread it likes, so
+//! a program with such tasks is not repeated by its seed.
 
 use super::roster::{Member, Next, Roster, Standing, Want};
+use super::tasks::{Ready, Which};
 use super::turn::Turn;
 
 /// A team while it is at work.
@@ -27,6 +29,8 @@ pub(super) struct Team {
     round: u64,
     /// Who is in the library, at a barrier.
     at_barrier: Vec<u32>,
+    /// Members that have come to its end.
+    at_end: usize,
     /// Members that are not done yet.
     left: usize,
 }
@@ -50,6 +54,7 @@ impl Roster {
             master,
             round: 0,
             at_barrier: Vec::new(),
+            at_end: 0,
             left: size,
         });
         team.round
@@ -64,7 +69,7 @@ impl Roster {
                     && member.want == Want::Gathering { team, round }
             };
             let come = self.members.iter().flatten().filter(here).count();
-            if come == state.size {
+            if come == state.size && self.tasks.are_done(Which::Team(team)) {
                 state.round += 1;
                 self.changes += 1;
             }
@@ -74,6 +79,12 @@ impl Roster {
     /// Whether all have come.
     pub(super) fn has_gathered(&self, team: usize, round: u64) -> bool {
         self.teams.get(&team).is_none_or(|team| team.round != round)
+    }
+
+    /// Whether all have come to the end, and all tasks are done.
+    pub(super) fn has_finished(&self, team: usize) -> bool {
+        let all_are_there = |team: &Team| team.at_end == team.size;
+        self.teams.get(&team).is_none_or(all_are_there) && self.tasks.are_done(Which::Team(team))
     }
 
     /// Whether somebody comes back from the library without anybody's help, or comes
@@ -175,10 +186,30 @@ impl Turn {
         self.wait(Want::Nothing, None, |_| None);
     }
 
-    /// The thread is a member of a team and waits for the others.
-    pub(crate) fn gather(&self, team: usize, size: u32, master: u32) {
+    /// The thread is a member of a team and waits for the others. A task, if it is to run
+    /// that before it goes on to wait.
+    pub(crate) fn gather(&self, team: usize, size: u32, master: u32) -> Option<Ready> {
         let round = self.note(|roster| roster.gather(team, size as usize, master));
         self.wait(Want::Gathering { team, round }, None, |_| None);
+        match self.note(|roster| roster.has_gathered(team, round)) {
+            true => None,
+            false => self.take_task(Which::Team(team)),
+        }
+    }
+
+    /// The thread has come to the end of what its team does.
+    pub(crate) fn comes_to_end(&self, team: usize) {
+        self.note(|roster| {
+            if let Some(team) = roster.teams.get_mut(&team) {
+                team.at_end += 1;
+            }
+        });
+    }
+
+    /// The thread waits for the others there, or runs a task meanwhile.
+    pub(crate) fn finish(&self, team: usize) -> Option<Ready> {
+        self.wait(Want::Finish(team), None, |_| None);
+        self.take_task(Which::Team(team))
     }
 
     /// The thread has done its part.

@@ -8,6 +8,7 @@ use racehound_trace::{Mode, Op, SiteId, ThreadId};
 use super::baton::Baton;
 use super::clock::{Moment, Until};
 use super::roster::{Next, Roster, Standing, Want};
+use super::wanderers::Away;
 use super::{
     await_end, deadlock, interrupt, is_guided, is_on, meeting, noise, note_fate, pace,
     relations_file, roster, sites,
@@ -156,13 +157,14 @@ impl Turn {
         record::hand_over();
         pace::begin();
         self.let_children_settle();
+        self.let_wanderers_return();
         park(true);
         self.stand();
         let context = match sites::is_watched(self.site) {
             true => thread::current().map_or(Context::UNKNOWN, |t| t.context(self.shown)),
             false => Context::UNKNOWN,
         };
-        let next = self.note(|roster| {
+        let (next, has_news) = self.note(|roster| {
             let op = op(roster);
             if context != Context::UNKNOWN && op.is_some_and(|op| op.access().is_some()) {
                 sites::accessed(self.site);
@@ -171,10 +173,11 @@ impl Turn {
             let member = roster.member(self.number).expect("it was found");
             member.standing = Standing::Waiting;
             member.want = want;
-            member.until = until;
+            (member.since, member.until) = (now, until);
             member.timed_out = until.is_some_and(|until| until <= now);
             member.told = false;
             member.overtaken = false;
+            member.away = Away::Whatever;
             // SAFETY: our own block.
             member.interrupted |= unsafe { (*hot()).pending } != 0;
             member.op = op;
@@ -186,26 +189,32 @@ impl Turn {
             if roster.running == Some(self.number) {
                 roster.running = None;
             }
-            roster.next(self.number)
+            let next = roster.next(self.number);
+            (next, !roster.met.is_empty() || roster.news.is_some())
         });
+        if has_news {
+            self.tell_meetings();
+        }
         self.pass(next);
-        let came = self.note(|roster| {
+        let (came, leaving) = self.note(|roster| {
             roster.strike(self.number);
+            let leaving = std::mem::take(&mut roster.leaving);
             let member = roster.member(self.number).expect("it was found");
             let (timed_out, told) = (member.timed_out, member.told);
-            match std::mem::take(&mut member.interrupted) {
+            let came = match std::mem::take(&mut member.interrupted) {
                 true if !timed_out && !told => Came::Interrupted,
                 _ if timed_out && !told => Came::TimedOut,
                 _ => Came::Fulfilled,
-            }
+            };
+            (came, leaving)
         });
+        leaving.into_iter().for_each(await_end);
         park(false);
         came
     }
 
     /// Gives the baton to whoever is next, and waits until it is back.
     fn pass(&self, next: Next) {
-        self.tell_meetings();
         match next {
             Next::Same => return,
             Next::Other(baton) => baton.give(),
@@ -217,8 +226,6 @@ impl Turn {
             interrupt();
         }
         self.baton.take();
-        let leaving = self.note(|roster| std::mem::take(&mut roster.leaving));
-        leaving.into_iter().for_each(await_end);
     }
 
     /// Reports the races that have been brought about.
@@ -250,8 +257,9 @@ impl Turn {
     /// What was done had no effect: a thread that does nothing else for long waits
     /// for somebody to change something, or for time to pass.
     pub(super) fn idles(&self) {
-        /// So many steps may be by chance.
-        const PATIENCE: u32 = 8;
+        /// So many steps may be by chance, or come before the thread goes to sleep: waiting
+        /// in libstdc++ looks sixteen times first, and yields in between.
+        const PATIENCE: u32 = 32;
         /// After that time others may have changed something that we do not see; it
         /// doubles as long as nothing comes of it, up to a second.
         const LONGEST: u64 = 1_000_000;
@@ -319,6 +327,48 @@ impl Turn {
             Some(Op::Acquire { lock, mode })
         };
         self.asking(address, || self.wait(Want::Nothing, None, op));
+    }
+
+    /// The same for an annotated lock, which the code up to
+    /// [`has_locked`](Self::has_locked) takes. It goes on until it has tried: who resumes
+    /// because this thread has the lock must not have it first.
+    pub(crate) fn begins_to_lock(&self, address: usize, mode: Mode) {
+        /// A lock that is free is taken by so many; one that is not is waited for in a loop.
+        const OPERATIONS: u32 = 4;
+        self.about_to_lock(address, mode);
+        self.is_locking(OPERATIONS);
+    }
+
+    /// An annotated lock is taken, or was tried for.
+    pub(crate) fn has_locked(&self) {
+        self.is_locking(0);
+    }
+
+    fn is_locking(&self, operations: u32) {
+        if is_guided() {
+            self.note(|roster| {
+                if let Some(member) = roster.member(self.number) {
+                    member.locking = operations;
+                }
+            });
+        }
+    }
+
+    /// Whether an atomic operation is part of taking a lock, for which the turn has come
+    /// already; one that changes something is the last.
+    pub(super) fn goes_on_locking(&self, is_load: bool) -> bool {
+        is_guided()
+            && self.note(|roster| {
+                let Some(member) = roster.member(self.number) else {
+                    return false;
+                };
+                let goes_on = member.locking > 0;
+                member.locking = match is_load {
+                    true => member.locking.saturating_sub(1),
+                    false => 0,
+                };
+                goes_on
+            })
     }
 
     /// There is no such thread after all.

@@ -9,9 +9,11 @@ use racehound_trace::{Loc, MemoryOrder, Mode, Op, ThreadId};
 use super::clock::Until;
 use super::roster::{self, Arrival, Roster, Standing, Want};
 use super::turn::{Came, Turn, cancellation_point};
-use super::{doubt, is_guided};
+use super::{children, doubt, is_guided};
 use crate::interpose::{Errno, descriptors};
+use crate::shared_memory::{self, Whose};
 use crate::signals;
+use crate::thread::Visit;
 
 /// A lock, as it is about to be taken.
 #[derive(Clone, Copy)]
@@ -92,7 +94,7 @@ impl Turn {
         }
         let mut result = attempt();
         if result == libc::EBUSY {
-            result = self.lock_of_a_stranger(really);
+            result = self.lock_of_a_stranger(address, really);
         }
         self.took(address, mode, result)
     }
@@ -128,7 +130,7 @@ impl Turn {
             result = attempt();
         }
         if result == libc::EBUSY {
-            result = self.lock_of_a_stranger(really);
+            result = self.lock_of_a_stranger(address, really);
         }
         self.took(address, mode, result)
     }
@@ -150,7 +152,14 @@ impl Turn {
     }
 
     /// Takes a lock that somebody has whom we do not see.
-    fn lock_of_a_stranger(&self, really: impl FnOnce() -> c_int) -> c_int {
+    fn lock_of_a_stranger(&self, lock: usize, really: impl FnOnce() -> c_int) -> c_int {
+        let whose = {
+            let _visit = Visit::begin();
+            shared_memory::whose(lock)
+        };
+        if whose == Some(Whose::Family) {
+            return self.among_kin(really);
+        }
         let stranger = "is held by another process or by code that is not under control";
         doubt::tell("a lock", stranger);
         self.outside(really)
@@ -255,7 +264,7 @@ impl Turn {
         }
         let mut result = attempt();
         if result == libc::EBUSY {
-            result = self.lock_of_a_stranger(really);
+            result = self.lock_of_a_stranger(mutex, really);
         }
         let result = self.took(mutex, Mode::Exclusive, result);
         // Waits may end for no reason.
@@ -269,8 +278,9 @@ impl Turn {
     /// Waits for a condition that another process may notify. While `real` waits the
     /// lock is free.
     pub(crate) fn wait_for_others(&self, mutex: usize, real: impl FnOnce() -> c_int) -> c_int {
+        self.touch();
         self.note(|roster| roster.given_back(self.number, mutex));
-        let result = self.outside(real);
+        let result = self.among_kin(real);
         self.took(mutex, Mode::Exclusive, 0);
         result
     }
@@ -457,11 +467,20 @@ impl Turn {
                 order,
             },
         };
-        let takes =
-            !is_load && is_guided() && self.note(|roster| roster.is_free_futex(address, size));
-        match takes {
-            true => self.about_to_lock(address, Mode::Exclusive),
-            false => _ = self.wait(Want::Nothing, None, |_| Some(op)),
+        let is_shared = {
+            let _visit = Visit::begin();
+            shared_memory::whose(address).is_some()
+        };
+        if is_shared {
+            children::share();
+        }
+        if !self.goes_on_locking(is_load) {
+            let takes =
+                !is_load && is_guided() && self.note(|roster| roster.is_free_futex(address, size));
+            match takes {
+                true => self.about_to_lock(address, Mode::Exclusive),
+                false => _ = self.wait(Want::Nothing, None, |_| Some(op)),
+            }
         }
         let bytes = || {
             let mut bytes = [0; 16];
@@ -474,6 +493,9 @@ impl Turn {
         };
         let before = bytes();
         let result = operation();
+        if is_shared {
+            children::share();
+        }
         if before == bytes() {
             self.idles();
         } else {
@@ -506,6 +528,9 @@ impl Turn {
     /// so there is nothing to wait for.
     pub(crate) fn finds_ready(&self, fd: c_int, events: i16) -> bool {
         cancellation_point();
+        if descriptors::never_waits(fd) {
+            return true;
+        }
         let _errno = Errno::keep();
         let mut entry = libc::pollfd {
             fd,

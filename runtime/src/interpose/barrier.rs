@@ -38,7 +38,10 @@ interpose! {
         sync::arrive(&Visit::begin(), barrier as usize, call.place);
         let real = || libc::pthread_barrier_wait(barrier);
         let result = match call.turn() {
-            Some(turn) if call.is_shared(barrier as usize) => turn.outside(real),
+            Some(turn) if call.is_shared(barrier as usize) => {
+                turn.touch();
+                turn.among_kin(real)
+            }
             turn => match turn.and_then(|turn| turn.meet(barrier as usize)) {
                 None => real(),
                 Some(true) => libc::PTHREAD_BARRIER_SERIAL_THREAD,

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use racehound_trace::Mode;
 
-use super::condition::wait;
+use super::condition::{notify, wait};
 use super::mutex::{Patience, take};
 use super::threads::{self, joining};
 use super::{Call, interpose};
@@ -169,20 +169,14 @@ interpose! {
 
     fn cnd_signal(condition: *mut Condition) -> c_int {
         if let Some(call) = Call::begin() {
-            sync::notify(&Visit::begin(), condition as usize, false, call.place);
-            if let Some(turn) = call.turn() {
-                turn.notify(condition as usize, false);
-            }
+            notify(&call, condition as usize, false);
         }
         real::cnd_signal(condition)
     }
 
     fn cnd_broadcast(condition: *mut Condition) -> c_int {
         if let Some(call) = Call::begin() {
-            sync::notify(&Visit::begin(), condition as usize, true, call.place);
-            if let Some(turn) = call.turn() {
-                turn.notify(condition as usize, true);
-            }
+            notify(&call, condition as usize, true);
         }
         real::cnd_broadcast(condition)
     }

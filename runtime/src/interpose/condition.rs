@@ -124,9 +124,11 @@ unsafe extern "C" {
 
 /// Notes a notice when it is given: until it is the thread's turn, others may begin to wait.
 /// From then on nobody goes on before it is noted.
-fn notify(call: &Call, condition: usize, everybody: bool) {
+pub(super) fn notify(call: &Call, condition: usize, everybody: bool) {
     if let Some(turn) = call.turn() {
+        call.is_shared(condition);
         turn.notify(condition, everybody);
+        call.is_shared(condition);
     }
     sync::notify(&Visit::begin(), condition, everybody, call.place);
 }

@@ -26,7 +26,7 @@
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rustc_hash::FxHashMap;
 
@@ -58,6 +58,8 @@ struct Descriptor {
     state: AtomicU32,
     /// Whether the other end was made with it.
     paired: AtomicU32,
+    /// Whether it is a file: nobody waits for that.
+    never_waits: AtomicBool,
     /// Who made it, plus one, and where.
     thread: AtomicU32,
     made: AtomicU32,
@@ -129,7 +131,7 @@ fn mix(a: u64, b: u64) -> u32 {
 }
 
 /// The channel of a descriptor of which nothing is known.
-fn find_out(fd: c_int) -> u32 {
+fn find_out(fd: c_int, descriptor: &Descriptor) -> u32 {
     let _errno = Errno::keep();
     // SAFETY: zeroes are a result like any other.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };
@@ -137,7 +139,10 @@ fn find_out(fd: c_int) -> u32 {
     if unsafe { libc::fstat(fd, &raw mut about) } != 0 {
         return 0;
     }
-    match about.st_mode & libc::S_IFMT {
+    let kind = about.st_mode & libc::S_IFMT;
+    let never_waits = matches!(kind, libc::S_IFREG | libc::S_IFDIR);
+    descriptor.never_waits.store(never_waits, Ordering::Relaxed);
+    match kind {
         libc::S_IFSOCK => SOCKETS,
         libc::S_IFREG | libc::S_IFDIR | libc::S_IFIFO | libc::S_IFBLK => {
             mix(about.st_dev, about.st_ino)
@@ -150,7 +155,7 @@ fn channel(fd: c_int) -> Option<usize> {
     let descriptor = descriptor(fd)?;
     let mut number = descriptor.channel.load(Ordering::Relaxed);
     if number == 0 {
-        let found = find_out(fd);
+        let found = find_out(fd, descriptor);
         let first =
             descriptor
                 .channel
@@ -191,6 +196,7 @@ fn note(call: &Call, descriptor: &Descriptor, channel: u32) {
     descriptor.channel.store(channel, Ordering::Relaxed);
     descriptor.state.store(OPEN, Ordering::Relaxed);
     descriptor.paired.store(0, Ordering::Relaxed);
+    descriptor.never_waits.store(false, Ordering::Relaxed);
 }
 
 /// Whether both ends of what a descriptor leads to were made here, and nobody else has
@@ -201,9 +207,15 @@ pub(crate) fn leads_nowhere_else(fd: c_int) -> bool {
 
 /// Somebody is about to use a descriptor: child processes may have its other end.
 pub(crate) fn stir(fd: c_int) {
-    if children::are_there() && !matches!(kind(fd), libc::S_IFREG | libc::S_IFDIR) {
+    if children::are_there() && !never_waits(fd) {
         children::stir();
     }
+}
+
+/// Whether a descriptor is known to be a file that is read and written without waiting.
+pub(crate) fn never_waits(fd: c_int) -> bool {
+    channel(fd).is_some()
+        && descriptor(fd).is_some_and(|descriptor| descriptor.never_waits.load(Ordering::Relaxed))
 }
 
 /// What a descriptor is, as `stat` has it; 0 if it is something else.
@@ -310,6 +322,9 @@ pub(crate) fn copied(call: &Call, from: c_int, to: c_int) {
     opened(call, to);
     if let (Some(same), Some(descriptor)) = (same, descriptor(to)) {
         descriptor.channel.store(same, Ordering::Relaxed);
+        descriptor
+            .never_waits
+            .store(never_waits(from), Ordering::Relaxed);
     }
 }
 
@@ -329,6 +344,9 @@ pub(crate) fn replaced(call: &Call, from: c_int, to: c_int) {
     if let Some(descriptor) = descriptor(to) {
         call.reads(slot(to), GRAIN);
         note(call, descriptor, same);
+        descriptor
+            .never_waits
+            .store(never_waits(from), Ordering::Relaxed);
     }
 }
 
@@ -450,6 +468,17 @@ pub(crate) fn puts<R: Outcome>(call: &Call, fd: c_int, real: impl FnOnce() -> R)
     uses(call, fd, || {
         hands_on(call, fd);
         real()
+    })
+}
+
+/// Puts something into a descriptor when there is room. It is handed on then: until it is
+/// the thread's turn, others get what was put there before, and learn no more than that.
+pub(crate) fn puts_when_ready<R: Outcome>(call: &Call, fd: c_int, real: impl FnOnce() -> R) -> R {
+    uses(call, fd, || {
+        call.waits(fd, libc::POLLOUT, || {
+            hands_on(call, fd);
+            real()
+        })
     })
 }
 

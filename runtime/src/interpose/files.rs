@@ -7,7 +7,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use super::descriptors::{self, Outcome, gets, opened, puts, uses};
+use super::descriptors::{self, Outcome, gets, hands_on, opened, puts, puts_when_ready, uses};
 use super::mutex::Patience;
 use super::{Call, Errno, interpose, randomness};
 use crate::control::{self, Came, Turn, clock::Until};
@@ -197,7 +197,7 @@ pub(super) fn drains(
         return real();
     };
     call.reads(from, size.min(MOST));
-    puts(&call, fd, || call.waits(fd, libc::POLLOUT, real))
+    puts_when_ready(&call, fd, real)
 }
 
 /// The parts of a buffer, as far as `size` bytes go.
@@ -257,7 +257,7 @@ unsafe fn gathers(
             call.reads(part, size);
         }
     }
-    puts(&call, fd, || call.waits(fd, libc::POLLOUT, real))
+    puts_when_ready(&call, fd, real)
 }
 
 /// Changes names of files.
@@ -704,7 +704,10 @@ interpose! {
             return libc::sendfile(to, from, offset, size);
         };
         call.writes(offset, size_of::<i64>());
-        puts(&call, to, || gets(&call, from, || libc::sendfile(to, from, offset, size)))
+        uses(&call, to, || gets(&call, from, || {
+            hands_on(&call, to);
+            libc::sendfile(to, from, offset, size)
+        }))
     }
 
     fn sendfile64(to: c_int, from: c_int, offset: *mut i64, size: usize) -> isize {
@@ -712,7 +715,10 @@ interpose! {
             return libc::sendfile64(to, from, offset, size);
         };
         call.writes(offset, size_of::<i64>());
-        puts(&call, to, || gets(&call, from, || libc::sendfile64(to, from, offset, size)))
+        uses(&call, to, || gets(&call, from, || {
+            hands_on(&call, to);
+            libc::sendfile64(to, from, offset, size)
+        }))
     }
 
     fn lseek(fd: c_int, offset: i64, from: c_int) -> i64 {

@@ -20,7 +20,7 @@ use crate::access::Access;
 use crate::blocks::Freed;
 use crate::report::{self, Misuse};
 use crate::thread::Visit;
-use crate::{benign, blocks, detector, record, shadow_range, signals};
+use crate::{benign, blocks, detector, record, shadow_range, signals, triggers};
 
 /// Larger blocks are not marked as written.
 const MARKED: usize = 64 << 10;
@@ -52,7 +52,8 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     if marked {
         let stamp = thread.stamp(visit.hot(), call.place);
         shadow_range::written(thread, block as usize, size, stamp);
-    } else {
+    } else if !triggers::is_all() {
+        // Where only locks are noted, those of a block were forgotten when it was freed.
         shadow_range::forget(thread, block as usize, size);
     }
     record::alloc(thread, block as usize, size, marked, call.place);

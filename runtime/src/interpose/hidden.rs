@@ -4,10 +4,13 @@
 //! things has eight bytes of ours in its place: a call that changes it writes them, one
 //! that only looks reads them. So two threads that have `strtok` go through their texts at
 //! the same time are told of, whoever wins.
+//!
+//! Who changes the environment has a lock of the C library for that, and who looks into it
+//! has not: so changes are like atomic ones.
 
 use std::ffi::{c_char, c_int, c_long, c_uint};
 
-use super::{Call, interpose};
+use super::{AccessKind, Call, interpose};
 
 mod real {
     use std::ffi::{c_char, c_int, c_long};
@@ -21,6 +24,7 @@ mod real {
         pub(super) fn drand48() -> f64;
         pub(super) fn srand48(seed: c_long);
         pub(super) fn ttyname(fd: c_int) -> *mut c_char;
+        pub(super) fn secure_getenv(name: *const c_char) -> *mut c_char;
         pub(super) fn gethostbyname(name: *const c_char) -> *mut libc::hostent;
     }
 }
@@ -36,9 +40,10 @@ enum Kept {
     Group,
     Host,
     Terminal,
+    Environment,
 }
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "what strtok goes through",
     "the text of asctime and ctime",
     "the state of drand48",
@@ -47,6 +52,7 @@ const NAMES: [&str; 8] = [
     "the result of getgrnam and getgrgid",
     "the result of gethostbyname",
     "the result of ttyname",
+    "the environment",
 ];
 
 /// Only their addresses count.
@@ -72,7 +78,40 @@ fn looks_at<R>(kept: Kept, real: impl FnOnce() -> R) -> R {
     real()
 }
 
+/// A change that is in conflict with who looks, and not with other changes.
+fn changes_by_turns<R>(kept: Kept, real: impl FnOnce() -> R) -> R {
+    if let Some(call) = Call::begin() {
+        let cell = &raw const CELLS[kept as usize];
+        call.access(cell as usize, size_of::<u64>(), AccessKind::AtomicWrite);
+    }
+    real()
+}
+
 interpose! {
+    fn getenv(name: *const c_char) -> *mut c_char {
+        looks_at(Kept::Environment, || libc::getenv(name))
+    }
+
+    fn secure_getenv(name: *const c_char) -> *mut c_char {
+        looks_at(Kept::Environment, || real::secure_getenv(name))
+    }
+
+    fn setenv(name: *const c_char, value: *const c_char, replace: c_int) -> c_int {
+        changes_by_turns(Kept::Environment, || libc::setenv(name, value, replace))
+    }
+
+    fn unsetenv(name: *const c_char) -> c_int {
+        changes_by_turns(Kept::Environment, || libc::unsetenv(name))
+    }
+
+    fn putenv(text: *mut c_char) -> c_int {
+        changes_by_turns(Kept::Environment, || libc::putenv(text))
+    }
+
+    fn clearenv() -> c_int {
+        changes_by_turns(Kept::Environment, || libc::clearenv())
+    }
+
     fn strtok(text: *mut c_char, set: *const c_char) -> *mut c_char {
         changes(Kept::RestOfText, || real::strtok(text, set))
     }

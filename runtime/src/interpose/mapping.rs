@@ -7,9 +7,10 @@ use std::ffi::{c_int, c_void};
 
 use super::{Call, Errno, interpose};
 use crate::memory::PAGE;
+use crate::shared_memory::{self, Whose};
 use crate::spin::Locked;
 use crate::thread::Visit;
-use crate::{constants, record, shadow, shadow_range, shared_memory};
+use crate::{constants, record, shadow, shadow_range};
 
 mod real {
     use std::ffi::{c_int, c_void};
@@ -65,7 +66,11 @@ fn maps(size: usize, flags: c_int, real: impl FnOnce() -> *mut c_void) -> *mut c
             libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE
         ) {
             let _visit = Visit::begin();
-            shared_memory::add(at as usize..at as usize + size);
+            let whose = match flags & libc::MAP_ANONYMOUS {
+                0 => Whose::Anybody,
+                _ => Whose::Family,
+            };
+            shared_memory::add(at as usize..at as usize + size, whose);
         }
     }
     at
@@ -205,7 +210,8 @@ interpose! {
                 forget(at as usize, about.shm_segsz);
                 let _visit = Visit::begin();
                 SEGMENTS.lock().push((at as usize, about.shm_segsz));
-                shared_memory::add(at as usize..at as usize + about.shm_segsz);
+                let range = at as usize..at as usize + about.shm_segsz;
+                shared_memory::add(range, Whose::Anybody);
             }
         }
         at

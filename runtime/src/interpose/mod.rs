@@ -14,6 +14,7 @@ pub(crate) mod atexit;
 pub(crate) mod barrier;
 pub(crate) mod c11;
 pub(crate) mod condition;
+pub(crate) mod delayed;
 pub(crate) mod descriptors;
 pub(crate) mod exceptions;
 pub(crate) mod files;
@@ -38,6 +39,7 @@ pub(crate) mod sockets;
 pub(crate) mod streams;
 pub(crate) mod strings;
 pub(crate) mod system_calls;
+pub(crate) mod tasks;
 pub(crate) mod threads;
 pub(crate) mod timers;
 pub(crate) mod times;
@@ -49,9 +51,10 @@ use std::marker::PhantomData;
 use crate::access::Access;
 use crate::control::clock::Until;
 use crate::control::{Came, Turn};
+use crate::shared_memory::{self, Whose};
 use crate::thread::{self, Thread, Visit};
 use crate::tls::hot;
-use crate::{control, detector, options, sampling, shared_memory, sync};
+use crate::{control, detector, options, sampling, sync};
 
 use descriptors::Outcome;
 pub(crate) use racehound_detect::AccessKind;
@@ -100,6 +103,8 @@ impl Call {
     /// show in stacks.
     fn around(place: usize) -> Option<Self> {
         const NOWHERE: usize = 0;
+        // SAFETY: our own block. Whoever waits there is where the program is.
+        unsafe { (*hot()).function = place };
         Self::new(place, NOWHERE, place)
     }
 
@@ -186,16 +191,21 @@ impl Call {
     }
 
     /// Whether other processes have the object there as well, so that they decide, too, who
-    /// goes on; then that is said. Nobody is interrupted while it is looked up.
+    /// goes on. Children do what they can before the thread's next step; of others it is said.
+    /// Nobody is interrupted while it is looked up.
     pub(crate) fn is_shared(&self, address: usize) -> bool {
-        let is_shared = {
+        let whose = {
             let _visit = Visit::begin();
-            shared_memory::includes(address)
+            shared_memory::whose(address)
         };
-        if is_shared {
-            control::doubt::tell("a lock or condition", "is shared with other processes");
+        match whose {
+            None => return false,
+            Some(Whose::Family) => control::children::share(),
+            Some(Whose::Anybody) => {
+                control::doubt::tell("a lock or condition", "is shared with other processes");
+            }
         }
-        is_shared
+        true
     }
 
     /// Whether the dynamic loader is the caller, or the C library in a thread of its own:

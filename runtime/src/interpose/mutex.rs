@@ -220,6 +220,12 @@ interpose! {
             sync::releasing(&Visit::begin(), mutex as usize, Some(Mode::Exclusive), call.place);
             let unlock = || libc::pthread_mutex_unlock(mutex);
             let result = match call.turn() {
+                Some(turn) if is_for_processes(mutex) => {
+                    call.is_shared(mutex as usize);
+                    let result = turn.unlock(mutex as usize, unlock);
+                    call.is_shared(mutex as usize);
+                    result
+                }
                 Some(turn) => turn.unlock(mutex as usize, unlock),
                 None => unlock(),
             };

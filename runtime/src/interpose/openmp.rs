@@ -2,8 +2,7 @@
 //! nobody can see it; but what it promises its callers can be known.
 //!
 //! A team's members know what its master knew, the master knows afterwards what
-//! they did, barriers order all, critical sections are locks, and tasks know what
-//! their makers knew and are known to whoever waits for them.
+//! they did, barriers order all, critical sections are locks. See [`tasks`], too.
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::ptr;
@@ -11,13 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use racehound_trace::Mode;
 
-use super::{Call, interpose};
+use super::{Call, interpose, tasks};
 use crate::control::{Lock, doubt};
 use crate::sync::{self, Traits};
 use crate::thread::{self, Visit};
 
-type Body = unsafe extern "C" fn(*mut c_void);
-type Copy = unsafe extern "C" fn(*mut c_void, *mut c_void);
+pub(super) type Body = unsafe extern "C" fn(*mut c_void);
 
 /// A parallel region while it lasts; its address stands for what it orders.
 #[repr(C, align(64))]
@@ -47,7 +45,7 @@ impl Team {
     }
 }
 
-fn address(of: &u64) -> usize {
+pub(super) fn address(of: &u64) -> usize {
     ptr::from_ref(of) as usize
 }
 
@@ -63,14 +61,17 @@ unsafe extern "C" fn member(team: *mut c_void) {
         gather(&call, team);
         sync::take(&Visit::begin(), address(&team.begins), call.place);
     }
+    let implicit = tasks::begin(place);
     // SAFETY: what the program asked for.
     unsafe { (team.body)(team.data) };
     if let Some(call) = Call::around(place) {
+        tasks::finish(&call, at);
         sync::post(&Visit::begin(), address(&team.ends), call.place);
         if let Some(turn) = call.turn() {
             turn.disperse(at);
         }
     }
+    tasks::end(implicit);
     enter(outer);
 }
 
@@ -80,12 +81,14 @@ fn gather(call: &Call, team: &Team) {
         // SAFETY: asks.
         let size = unsafe { real::omp_get_num_threads() };
         let at = ptr::from_ref(team) as usize;
-        turn.gather(at, size.max(1) as u32, team.master);
+        while let Some(task) = turn.gather(at, size.max(1) as u32, team.master) {
+            tasks::run(call, &turn, &task);
+        }
     }
 }
 
 /// Runs code of the library that may wait for other threads there.
-fn in_library<R>(call: &Call, real: impl FnOnce() -> R) -> R {
+pub(super) fn in_library<R>(call: &Call, real: impl FnOnce() -> R) -> R {
     match call.turn() {
         Some(turn) => turn.in_library(real),
         None => real(),
@@ -120,17 +123,47 @@ unsafe fn region(body: Body, data: *mut c_void, real: impl FnOnce(Body, *mut c_v
     }
 }
 
+/// Whether what a team does may be cancelled: then who waits at a barrier may go on before
+/// all are there, and tasks may be left undone. When, nobody tells us, so the library goes
+/// its own way.
+pub(super) fn may_cancel() -> bool {
+    // SAFETY: asks.
+    unsafe { real::omp_get_cancellation() != 0 }
+}
+
+/// A barrier of the current team at which nobody waits once it is cancelled; whether it is.
+fn cancellable_barrier(real: impl Fn() -> bool) -> bool {
+    let mut cancelled = false;
+    let (Some(call), Some(team)) = (Call::begin(), current_team()) else {
+        return real();
+    };
+    match call.turn().filter(|_| may_cancel()) {
+        None => barrier(|| cancelled = real()),
+        Some(turn) => {
+            doubt::tell("OpenMP", "may cancel what a team does");
+            let at = address(&team.barrier);
+            tasks::done(&call);
+            sync::arrive(&Visit::begin(), at, call.place);
+            turn.touch();
+            cancelled = turn.outside(real);
+            sync::depart(&Visit::begin(), at, call.place);
+            tasks::known(&call);
+        }
+    }
+    cancelled
+}
+
 /// A barrier of the current team.
 fn barrier(real: impl FnOnce()) {
     let (Some(call), Some(team)) = (Call::begin(), current_team()) else {
         return real();
     };
     let at = address(&team.barrier);
-    tasks_done(&call);
+    tasks::done(&call);
     sync::arrive(&Visit::begin(), at, call.place);
     at_barrier(&call, real);
     sync::depart(&Visit::begin(), at, call.place);
-    tasks_known(&call);
+    tasks::known(&call);
 }
 
 /// Waits by `real` in the library until all of the team do. Under control all gather in
@@ -165,32 +198,9 @@ fn ends_single() {
     }
 }
 
-/// All tasks together are one object: which of them a wait is for is not known.
-static TASKS: u64 = 0;
-static ARE_THERE_TASKS: AtomicBool = AtomicBool::new(false);
 static CRITICAL: u64 = 0;
 static ATOMIC: u64 = 0;
 static ORDERED: u64 = 0;
-
-fn tasks_done(call: &Call) {
-    sync::post(&Visit::begin(), address(&TASKS), call.place);
-}
-
-fn tasks_known(call: &Call) {
-    sync::take(&Visit::begin(), address(&TASKS), call.place);
-}
-
-/// Waits for tasks, and runs some of them meanwhile.
-fn awaits_tasks(real: impl FnOnce()) {
-    let Some(call) = Call::begin() else {
-        return real();
-    };
-    match ARE_THERE_TASKS.load(Ordering::Relaxed) {
-        true => in_library(&call, real),
-        false => real(),
-    }
-    tasks_known(&call);
-}
 
 /// A lock of the library, and whether who holds it may take it again.
 #[derive(Clone, Copy)]
@@ -284,57 +294,9 @@ fn unlock(at: usize, real: impl FnOnce()) {
     real();
 }
 
-/// What a task carries in front of its own data.
-#[repr(C)]
-struct Task {
-    body: Body,
-    copy: Option<Copy>,
-    data: *mut c_void,
-    size: c_long,
-    /// How far behind the task's own data are.
-    gap: usize,
-}
-
-unsafe extern "C" fn copy_task(to: *mut c_void, from: *mut c_void) {
-    // The library has allocated the task's memory since `GOMP_task`.
-    if let Some(call) = Call::begin() {
-        tasks_done(&call);
-    }
-    // SAFETY: made by `GOMP_task`, which asked for that much room.
-    unsafe {
-        let task = from.cast::<Task>();
-        ptr::copy_nonoverlapping(task, to.cast::<Task>(), 1);
-        let data = to.cast::<u8>().add((*task).gap).cast::<c_void>();
-        match (*task).copy {
-            Some(copy) => copy(data, (*task).data),
-            None => ptr::copy_nonoverlapping(
-                (*task).data.cast::<u8>(),
-                data.cast::<u8>(),
-                (*task).size as usize,
-            ),
-        }
-    }
-}
-
-unsafe extern "C" fn run_task(task: *mut c_void) {
-    if let Some(call) = Call::begin() {
-        tasks_known(&call);
-    }
-    let task = task.cast::<Task>();
-    // SAFETY: copied by `copy_task`.
-    let body = || unsafe { ((*task).body)(task.cast::<u8>().add((*task).gap).cast()) };
-    match Call::begin().and_then(|call| call.turn()) {
-        Some(turn) => turn.task(body),
-        None => body(),
-    }
-    if let Some(call) = Call::begin() {
-        tasks_done(&call);
-    }
-}
-
 mod real {
-    use super::{Body, Copy};
-    use std::ffi::{c_int, c_long, c_uint, c_void};
+    use super::Body;
+    use std::ffi::{c_int, c_uint, c_void};
 
     unsafe extern "C" {
         pub(super) fn GOMP_parallel(body: Body, data: *mut c_void, threads: c_uint, flags: c_uint);
@@ -351,11 +313,13 @@ mod real {
             threads: c_uint,
             flags: c_uint,
         ) -> c_uint;
+        pub(super) fn omp_get_cancellation() -> c_int;
         pub(super) fn GOMP_barrier();
         pub(super) fn GOMP_barrier_cancel() -> bool;
         pub(super) fn GOMP_loop_end();
         pub(super) fn GOMP_loop_end_cancel() -> bool;
         pub(super) fn GOMP_sections_end();
+        pub(super) fn GOMP_sections_end_cancel() -> bool;
         pub(super) fn GOMP_single_copy_start() -> *mut c_void;
         pub(super) fn GOMP_single_copy_end(data: *mut c_void);
         pub(super) fn GOMP_critical_start();
@@ -377,20 +341,6 @@ mod real {
         pub(super) fn omp_set_nest_lock(lock: *mut c_void);
         pub(super) fn omp_unset_nest_lock(lock: *mut c_void);
         pub(super) fn omp_test_nest_lock(lock: *mut c_void) -> c_int;
-        pub(super) fn GOMP_taskwait();
-        pub(super) fn GOMP_taskgroup_end();
-        pub(super) fn GOMP_task(
-            body: Body,
-            data: *mut c_void,
-            copy: Option<Copy>,
-            size: c_long,
-            align: c_long,
-            condition: bool,
-            flags: c_uint,
-            depend: *mut *mut c_void,
-            priority: c_int,
-            detach: *mut c_void,
-        );
     }
 }
 
@@ -434,9 +384,7 @@ interpose! {
     }
 
     fn GOMP_barrier_cancel() -> bool {
-        let mut cancelled = false;
-        barrier(|| cancelled = real::GOMP_barrier_cancel());
-        cancelled
+        cancellable_barrier(|| real::GOMP_barrier_cancel())
     }
 
     fn GOMP_loop_end() {
@@ -444,13 +392,15 @@ interpose! {
     }
 
     fn GOMP_loop_end_cancel() -> bool {
-        let mut cancelled = false;
-        barrier(|| cancelled = real::GOMP_loop_end_cancel());
-        cancelled
+        cancellable_barrier(|| real::GOMP_loop_end_cancel())
     }
 
     fn GOMP_sections_end() {
         barrier(|| real::GOMP_sections_end());
+    }
+
+    fn GOMP_sections_end_cancel() -> bool {
+        cancellable_barrier(|| real::GOMP_sections_end_cancel())
     }
 
     fn GOMP_single_copy_start() -> *mut c_void {
@@ -463,7 +413,7 @@ interpose! {
         let mut data = ptr::null_mut();
         at_barrier(&call, || data = real::GOMP_single_copy_start());
         if !data.is_null() {
-            tasks_known(&call);
+            tasks::known(&call);
         }
         data
     }
@@ -472,7 +422,7 @@ interpose! {
         let Some(call) = Call::begin() else {
             return real::GOMP_single_copy_end(data);
         };
-        tasks_done(&call);
+        tasks::done(&call);
         at_barrier(&call, || {
             ends_single();
             real::GOMP_single_copy_end(data);
@@ -561,55 +511,14 @@ interpose! {
         real::GOMP_ordered_end();
     }
 
-    fn GOMP_taskwait() {
-        awaits_tasks(|| real::GOMP_taskwait());
-    }
-
-    fn GOMP_taskgroup_end() {
-        awaits_tasks(|| real::GOMP_taskgroup_end());
-    }
-
     /// How many are in the current team.
     fn omp_get_num_threads() -> c_int {
         real::omp_get_num_threads()
     }
 
-    fn GOMP_task(
-        body: Body,
-        data: *mut c_void,
-        copy: Option<Copy>,
-        size: c_long,
-        align: c_long,
-        condition: bool,
-        flags: c_uint,
-        depend: *mut *mut c_void,
-        priority: c_int,
-        detach: *mut c_void,
-    ) {
-        let Some(call) = Call::begin() else {
-            return real::GOMP_task(
-                body, data, copy, size, align, condition, flags, depend, priority, detach,
-            );
-        };
-        tasks_done(&call);
-        if call.turn().is_some() && !ARE_THERE_TASKS.swap(true, Ordering::Relaxed) {
-            doubt::tell("OpenMP", "runs tasks in whichever thread it likes");
-        }
-        let align = align.max(align_of::<Task>() as c_long);
-        let gap = size_of::<Task>().next_multiple_of(align as usize);
-        let mut task = Task { body, copy, data, size, gap };
-        real::GOMP_task(
-            run_task,
-            (&raw mut task).cast(),
-            Some(copy_task),
-            size + gap as c_long,
-            align,
-            condition,
-            flags,
-            depend,
-            priority,
-            detach,
-        );
+    /// Whether what teams do can be cancelled.
+    fn omp_get_cancellation() -> c_int {
+        real::omp_get_cancellation()
     }
 }
 

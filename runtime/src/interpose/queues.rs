@@ -5,7 +5,7 @@
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
-use super::descriptors::{Outcome, gets, puts};
+use super::descriptors::{Outcome, gets, hands_on, uses};
 use super::{Call, interpose};
 use crate::control::Came;
 use crate::control::clock::Until;
@@ -57,8 +57,11 @@ unsafe fn sends(
     };
     call.reads(from, size);
     // SAFETY: what the program gave.
-    puts(&call, queue, || unsafe {
-        when_ready(&call, queue, libc::POLLOUT, timeout, real)
+    uses(&call, queue, || unsafe {
+        when_ready(&call, queue, libc::POLLOUT, timeout, || {
+            hands_on(&call, queue);
+            real()
+        })
     })
 }
 

@@ -16,10 +16,14 @@ fn wait(semaphore: *mut Semaphore, patience: Patience, real: impl FnOnce() -> c_
     let result = match (call.turn(), patience) {
         (None, _) => real(),
         (Some(turn), Patience::Tries) => {
+            call.is_shared(semaphore as usize);
             turn.give_way();
             real()
         }
-        (Some(turn), _) if call.is_shared(semaphore as usize) => turn.outside(real),
+        (Some(turn), _) if call.is_shared(semaphore as usize) => {
+            turn.touch();
+            turn.among_kin(real)
+        }
         (Some(turn), _) => {
             // SAFETY: the caller's semaphore.
             let attempt = || unsafe { libc::sem_trywait(semaphore) == 0 };
@@ -51,10 +55,13 @@ unsafe extern "C" {
 interpose! {
     fn sem_post(semaphore: *mut Semaphore) -> c_int {
         if let Some(call) = Call::begin() {
-            sync::post(&Visit::begin(), semaphore as usize, call.place);
+            // Until it is the thread's turn, others take what was there before.
             if let Some(turn) = call.turn() {
+                call.is_shared(semaphore as usize);
                 turn.post(semaphore as usize);
+                call.is_shared(semaphore as usize);
             }
+            sync::post(&Visit::begin(), semaphore as usize, call.place);
         }
         libc::sem_post(semaphore)
     }

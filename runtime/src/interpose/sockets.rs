@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::descriptors::{self, Impatient, Outcome, gets, opened, puts, uses};
+use super::descriptors::{self, Impatient, Outcome, gets, opened, puts, puts_when_ready, uses};
 use super::files::{drains, makes, makes_pair, parts, with};
 use super::{Call, interpose};
 
@@ -305,9 +305,7 @@ interpose! {
             return libc::sendmsg(fd, message, flags);
         };
         sends(&call, message);
-        puts(&call, fd, || {
-            call.waits(fd, libc::POLLOUT, || libc::sendmsg(fd, message, flags))
-        })
+        puts_when_ready(&call, fd, || libc::sendmsg(fd, message, flags))
     }
 
     fn sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int) -> c_int {
@@ -320,9 +318,7 @@ interpose! {
                 sends(&call, &raw const (*messages.add(i)).msg_hdr);
             }
         }
-        let sent = puts(&call, fd, || {
-            call.waits(fd, libc::POLLOUT, || real::sendmmsg(fd, messages, count, flags))
-        });
+        let sent = puts_when_ready(&call, fd, || real::sendmmsg(fd, messages, count, flags));
         for i in 0..sent.max(0) as usize {
             call.writes(&raw const (*messages.add(i)).msg_len, size_of::<c_uint>());
         }

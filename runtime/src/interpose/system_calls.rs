@@ -198,7 +198,13 @@ interpose! {
         before(&call, number, &arguments);
         let result = match call.turn() {
             Some(turn) if number == libc::SYS_futex => {
-                futexes::call(&turn, &arguments).unwrap_or_else(&real)
+                match call.is_shared(first) && second as c_int & libc::FUTEX_PRIVATE_FLAG == 0 {
+                    true => {
+                        turn.touch();
+                        turn.among_kin(real)
+                    }
+                    false => futexes::call(&turn, &arguments).unwrap_or_else(real),
+                }
             }
             Some(turn) if number == libc::SYS_sched_yield => {
                 turn.give_way();

@@ -5,10 +5,16 @@
 //! some thread had entered a function it was never in before. A decision of an
 //! earlier generation is made again when the function is called or returned to,
 //! because there may be new company.
+//!
+//! A call that is looked at [briefly](Look::Briefly) looks until a place in it accesses memory
+//! for the second time: then the thread's flag says that it looks away, until it enters or
+//! leaves a function, or others want it to look. What the function that it returns to has
+//! accessed before is still known unless calls were looked at meanwhile.
 
+use std::alloc::{self, Layout};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use racehound_sample::{Decision, Function, Sampler, Since};
+use racehound_sample::{Decision, Function, Look, Raised, Sampler, Since};
 use rustc_hash::FxHashMap;
 
 use super::functions::{self, Number};
@@ -17,32 +23,39 @@ use crate::frames::Frame;
 use crate::thread::Visit;
 use crate::tls::{Hot, hot};
 
-/// In steps of two, as words have it.
+/// In steps of [`STEP`], as words have it.
 pub(crate) static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+/// Above what words say of how closely a call is looked at.
+const STEP: u32 = 4;
 
 fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// What a frame knows of its call: function, generation, whether it is looked at.
+/// What a frame knows of its call: function, generation, how closely it is looked at.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct CallWord(u32);
 
 impl CallWord {
-    /// Of no function, and looked at.
+    /// Of no function, and looked at closely.
     pub(crate) const OUTSIDE: Self = Self(0);
 
     /// Set while the call is not looked at.
     pub(crate) const AWAY: u32 = 1;
 
+    /// Set unless it is looked at closely: also while it is not looked at, so that a bit
+    /// less is to look briefly, and both less is to look closely.
+    pub(crate) const BRIEF: u32 = 2;
+
     /// Where the generation is, as far as it is kept.
-    pub(crate) const GENERATION: u32 = ((1 << (32 - Number::BITS)) - 1) & !Self::AWAY;
+    pub(crate) const GENERATION: u32 = ((1 << (32 - Number::BITS)) - 1) & !(STEP - 1);
 
     #[inline(always)]
-    fn new(function: Number, generation: u32, sampled: bool) -> Self {
+    fn new(function: Number, generation: u32, look: Look) -> Self {
         let function = function.0 << (32 - Number::BITS);
-        Self(function | generation & Self::GENERATION).with_sampled(sampled)
+        Self(function | generation & Self::GENERATION).with_look(look)
     }
 
     pub(super) fn of_bits(bits: u32) -> Self {
@@ -69,8 +82,28 @@ impl CallWord {
     }
 
     #[inline(always)]
-    fn with_sampled(self, sampled: bool) -> Self {
-        Self(self.0 & !Self::AWAY | u32::from(!sampled))
+    fn look(self) -> Look {
+        match self.0 & (Self::AWAY | Self::BRIEF) {
+            0 => Look::Closely,
+            Self::BRIEF => Look::Briefly,
+            _ => Look::Away,
+        }
+    }
+
+    #[inline(always)]
+    fn with_look(self, look: Look) -> Self {
+        let bits = match look {
+            Look::Away => Self::AWAY | Self::BRIEF,
+            Look::Briefly => Self::BRIEF,
+            Look::Closely => 0,
+        };
+        Self(self.0 & !(Self::AWAY | Self::BRIEF) | bits)
+    }
+
+    /// The same call, looked at as closely as that if it is not anyway.
+    #[inline(always)]
+    fn at_least(self, look: Look) -> Self {
+        self.with_look(self.look().max(look))
     }
 }
 
@@ -92,6 +125,45 @@ const _: () = assert!(size_of::<Resting>() == 16 && RECENT == 1024);
 const _: () = assert!(std::mem::offset_of!(Resting, word) == 8);
 const _: () = assert!(std::mem::offset_of!(Resting, left) == 12);
 
+/// What the assembly in [`entry`](crate::entry) finds by the place that it is called from.
+#[repr(C)]
+pub(crate) struct Tables {
+    resting: [Resting; RECENT],
+    /// Places that have accessed memory in a call that is looked at
+    /// [briefly](Look::Briefly): the low half of each, and [`SERIAL`] for each call.
+    accessed: [u32; RECENT],
+}
+
+impl Tables {
+    /// Empty, and never on the program's stack, which may be small.
+    fn new() -> Box<Self> {
+        let layout = Layout::new::<Self>();
+        // SAFETY: a size that is not 0; zeroes are what all fields begin with; the box gives
+        // back what has this layout.
+        unsafe {
+            let tables = alloc::alloc_zeroed(layout).cast::<Self>();
+            if tables.is_null() {
+                alloc::handle_alloc_error(layout);
+            }
+            Box::from_raw(tables)
+        }
+    }
+}
+
+const _: () = assert!(std::mem::offset_of!(Tables, resting) == 0);
+const _: () = assert!(std::mem::offset_of!(Tables, accessed) == 16384);
+
+/// What else is known of a [`Resting`].
+#[derive(Clone, Copy, Default)]
+struct Rest {
+    /// So many calls were left in the beginning.
+    of: u32,
+    /// So many calls behind those are not looked at.
+    then: u32,
+    /// So many calls have rested before.
+    before: u32,
+}
+
 /// A function that the thread was in before.
 struct Known {
     number: Number,
@@ -102,9 +174,8 @@ struct Known {
 
 /// The calls of a thread.
 pub(crate) struct Calls {
-    resting: Box<[Resting; RECENT]>,
-    /// How many calls each of them rested for in the beginning.
-    rests: Box<[u32; RECENT]>,
+    tables: Box<Tables>,
+    rests: Box<[Rest; RECENT]>,
     sampler: Box<dyn Sampler>,
     presence: Option<&'static Presence>,
     /// Calls that were looked at for the sake of others since somebody asked.
@@ -117,15 +188,15 @@ pub(crate) struct Calls {
     // Of the current decision, kept for their memory.
     company: Vec<Function>,
     companions: Vec<&'static Presence>,
-    raised: Vec<usize>,
+    raised: Raised,
 }
 
 impl Calls {
     /// For a new thread.
     pub(crate) fn new() -> Box<Self> {
         Box::new(Self {
-            resting: crate::memory::boxed(Resting::default()),
-            rests: crate::memory::boxed(0),
+            tables: Tables::new(),
+            rests: crate::memory::boxed(Rest::default()),
             sampler: super::sampler(),
             presence: Presence::take(),
             obliged: 0,
@@ -134,7 +205,7 @@ impl Calls {
             known: FxHashMap::default(),
             company: Vec::new(),
             companions: Vec::new(),
-            raised: Vec::new(),
+            raised: Raised::default(),
         })
     }
 
@@ -142,7 +213,7 @@ impl Calls {
     pub(crate) fn attach(&mut self, hot: *mut Hot) {
         // SAFETY: our own block.
         unsafe {
-            (*hot).resting = self.resting.as_mut_ptr();
+            (*hot).tables = &raw mut *self.tables;
             (*hot).presence = self.presence.unwrap_or(&presence::UNSEEN);
         }
         if let Some(presence) = self.presence {
@@ -161,23 +232,61 @@ impl Calls {
     #[inline(never)]
     fn entered(&mut self, place: usize) -> CallWord {
         let slot = slot(place);
-        let before = std::mem::take(&mut self.resting[slot]);
-        let rested = std::mem::take(&mut self.rests[slot]) - before.left;
-        self.made += u64::from(rested);
+        let before = std::mem::take(&mut self.tables.resting[slot]);
+        let rest = std::mem::take(&mut self.rests[slot]);
+        let done = rest.of - before.left;
+        self.made += u64::from(done);
         if before.word.is_sampled() {
-            self.looked_at += u64::from(rested);
+            self.looked_at += u64::from(done);
         }
-        let (number, is_new, rested) = match before.place == place {
+        let rested = rest.before + done;
+        let is_at_hand = before.place == place;
+        if is_at_hand
+            && before.left == 0
+            && let Some(left) = rest.then.checked_sub(1)
+            && before.word.is_of(generation())
+        {
+            let word = before.word.with_look(Look::Away);
+            self.tables.resting[slot] = Resting { place, word, left };
+            self.rests[slot] = Rest {
+                of: left + 1,
+                then: 0,
+                before: rested,
+            };
+            return self.as_others_want(word);
+        }
+        let (number, is_new, rested) = match is_at_hand {
             true => (before.word.function(), false, rested),
             false => self.look_up(place, before.place, rested),
         };
         let (word, decision) = self.decide(number, is_new, rested);
-        self.rests[slot] = decision.rest;
-        self.resting[slot] = Resting {
+        self.rests[slot] = Rest {
+            of: decision.rest,
+            then: decision.then,
+            before: 0,
+        };
+        self.tables.resting[slot] = Resting {
             place,
-            word: word.with_sampled(decision.sampled),
+            word: word.with_look(decision.look),
             left: decision.rest,
         };
+        word
+    }
+
+    /// A call that nobody asks about, which others may want looked at.
+    #[inline(always)]
+    fn as_others_want(&mut self, word: CallWord) -> CallWord {
+        let Some(presence) = self.presence else {
+            return word;
+        };
+        let word = match presence.raised() {
+            Look::Away => word,
+            look => {
+                self.obliged += 1;
+                word.at_least(look)
+            }
+        };
+        presence.set(word);
         word
     }
 
@@ -202,18 +311,23 @@ impl Calls {
         let mut generation = generation();
         let Some(presence) = self.presence.filter(|_| function != Number::NONE) else {
             let always = Decision {
-                sampled: true,
+                look: Look::Closely,
                 rest: 0,
+                then: 0,
             };
-            return (CallWord::new(Number::NONE, generation, true), always);
+            return (
+                CallWord::new(Number::NONE, generation, Look::Closely),
+                always,
+            );
         };
-        presence.set(CallWord::new(function, generation, true));
+        presence.set(CallWord::new(function, generation, Look::Closely));
         self.company.clear();
         self.companions.clear();
-        self.raised.clear();
         if self.sampler.minds_company() {
             if is_new {
-                generation = GENERATION.fetch_add(2, Ordering::SeqCst).wrapping_add(2);
+                generation = GENERATION
+                    .fetch_add(STEP, Ordering::SeqCst)
+                    .wrapping_add(STEP);
                 // Who enters a function for the first time at the same moment sees this
                 // one, or is seen.
                 fence(Ordering::SeqCst);
@@ -232,17 +346,20 @@ impl Calls {
         let decision =
             self.sampler
                 .enter(function.function(), since, &self.company, &mut self.raised);
-        for &position in &self.raised {
-            self.companions[position].raise(decision.rest);
+        for &position in &self.raised.positions {
+            let companion = self.companions[position];
+            companion.raise(decision.look, decision.rest, self.raised.are_new);
         }
-        self.looked_at += u64::from(decision.sampled);
-        let raised = presence.is_raised();
-        self.obliged += u32::from(raised && !decision.sampled);
-        let sampled = decision.sampled || raised;
-        let word = CallWord::new(function, generation, sampled);
+        self.looked_at += u64::from(decision.is_sampled());
+        let raised = presence.raised();
+        self.obliged += u32::from(raised > Look::Away && !decision.is_sampled());
+        let word = CallWord::new(function, generation, decision.look.max(raised));
         (word, decision)
     }
 }
+
+/// How far one call is from the next: all bits of it differ, as those of places do.
+pub(crate) const SERIAL: u32 = 0x9e37_79b1;
 
 /// Calls of threads that are over, and how many of them were looked at.
 static MADE: AtomicU64 = AtomicU64::new(0);
@@ -281,25 +398,13 @@ pub(crate) extern "C" fn enter(caller: usize, place: usize) {
     unsafe {
         let calls = (*hot).calls;
         if !calls.is_null() {
-            let resting = &mut (&mut (*calls).resting)[slot(place)];
+            let resting = &mut (&mut (*calls).tables.resting)[slot(place)];
             let word = resting.word;
-            // Who has no presence never rests.
-            if resting.place == place
-                && resting.left != 0
-                && word.is_of(generation())
-                && let Some(presence) = (*calls).presence
-            {
+            if resting.place == place && resting.left != 0 && word.is_of(generation()) {
                 resting.left -= 1;
-                let word = match presence.is_raised() {
-                    false => word,
-                    true => {
-                        (*calls).obliged += 1;
-                        word.with_sampled(true)
-                    }
-                };
+                let word = (*calls).as_others_want(word);
                 push(hot, caller, word);
                 (*hot).call = word;
-                presence.set(word);
                 return;
             }
         }
@@ -314,15 +419,18 @@ unsafe fn push(hot: *mut Hot, caller: usize, call: CallWord) {
     // SAFETY: our own frames; there is at least the sentinel.
     unsafe {
         let top = (*hot).top;
-        let below = top.sub(1);
         // Others may have made it look meanwhile.
-        (*below).call = (*hot).call;
+        if (*(*hot).presence).takes_whole() {
+            (*top.sub(1)).call = (*top.sub(1)).call.with_look(Look::Closely);
+        }
         top.write(Frame {
             caller,
             context: 0,
             call,
         });
         (*hot).top = top.add(1);
+        // Also if it is not looked at: others may want it to be in a moment.
+        (*hot).serial = (*hot).serial.wrapping_add(SERIAL);
     }
 }
 
@@ -386,8 +494,90 @@ fn return_slowly() {
         let frame = (*hot).top.sub(1);
         let before = (*frame).call;
         let (word, _) = (*(*hot).calls).decide(before.function(), false, 0);
-        let word = word.with_sampled(word.is_sampled() || before.is_sampled());
+        let word = word.at_least(before.look());
         (*frame).call = word;
         (*hot).call = word;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry;
+
+    #[inline(never)]
+    fn at_one_place(access: extern "C" fn(usize), address: usize) {
+        access(address);
+        // No jump, which would be from another place each time.
+        std::hint::black_box(());
+    }
+
+    /// How a call goes on that is looked at like that and makes so many accesses.
+    fn looks_on(access: extern "C" fn(usize), look: Look, accesses: usize) -> Look {
+        let numbers = [0u64; 8];
+        let hot: *mut Hot = hot();
+        // SAFETY: our own block.
+        unsafe {
+            (*hot).serial = (*hot).serial.wrapping_add(SERIAL);
+            (*hot).call = CallWord::OUTSIDE.with_look(look);
+        }
+        for at in 0..accesses {
+            at_one_place(access, &raw const numbers[at % 2 * 2] as usize);
+        }
+        // SAFETY: our own block.
+        unsafe { (*hot).call.look() }
+    }
+
+    #[test]
+    fn a_call_that_is_looked_at_briefly_is_until_it_repeats_itself() {
+        crate::init();
+        let _alone = crate::agreement::alone();
+        let hot: *mut Hot = hot();
+        let mut tables = Tables::new();
+        let numbers = [0u32; 8];
+        let address = |at: usize| &raw const numbers[at] as usize;
+        // SAFETY: our own block; what is found for the thread afterwards is what was there.
+        unsafe {
+            let before = ((*hot).tables, (*hot).call);
+            (*hot).tables = &raw mut *tables;
+            for twins in entry::accesses() {
+                let access = twins.sampled as *const ();
+                let access = std::mem::transmute::<*const (), extern "C" fn(usize)>(access);
+                assert!(looks_on(access, Look::Briefly, 1) == Look::Briefly);
+                assert!(looks_on(access, Look::Briefly, 2) == Look::Away);
+                assert!(looks_on(access, Look::Closely, 9) == Look::Closely);
+                (*hot).call = CallWord::OUTSIDE.with_look(Look::Briefly);
+                (*hot).serial = (*hot).serial.wrapping_add(SERIAL);
+                // Two places, once each.
+                at_one_place(access, address(0));
+                access(address(0));
+                assert!((*hot).call.look() == Look::Briefly);
+                // Who is made to look does, whatever it has done before.
+                assert!(looks_on(access, Look::Briefly, 2) == Look::Away);
+                let presence = Presence::take().expect("there are many");
+                presence.attach();
+                presence.raise(Look::Briefly, 0, false);
+                at_one_place(access, address(0));
+                assert!((*hot).call.look() == Look::Briefly);
+                at_one_place(access, address(0));
+                assert!((*hot).call.look() == Look::Away);
+                presence.give_back();
+            }
+            ((*hot).tables, (*hot).call) = before;
+        }
+    }
+
+    #[test]
+    fn who_wants_less_leaves_those_their_way_who_want_more() {
+        let presence = Presence::take().expect("there are many");
+        let next = || presence.raised();
+        presence.raise(Look::Closely, 2, false);
+        presence.raise(Look::Briefly, 9, false);
+        assert!([next(), next(), next()] == [Look::Closely, Look::Closely, Look::Away]);
+        presence.raise(Look::Briefly, 1, false);
+        assert!([next(), next()] == [Look::Briefly, Look::Away]);
+        presence.raise(Look::Closely, 0, false);
+        assert!(next() == Look::Away);
+        presence.give_back();
     }
 }

@@ -4,9 +4,11 @@
 //! A thread writes to its own line only, and others read it only when they decide
 //! about a call.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 
-use super::calls::CallWord;
+use racehound_sample::Look;
+
+use super::calls::{CallWord, SERIAL};
 use super::functions::Number;
 use crate::spin::Spin;
 use crate::tls::{Hot, hot};
@@ -20,8 +22,12 @@ const MOST: usize = 1024;
 pub(crate) struct Presence {
     /// The call that it is in, of a function or of none.
     current: AtomicU32,
-    /// Calls of its own that others want it to look at.
-    raised: AtomicU32,
+    /// Calls of its own that others want it to look at, and [`CLOSELY`](Self::CLOSELY) or
+    /// not.
+    raised: AtomicU16,
+    /// Set if others want it to look at all of its current call, whatever it enters
+    /// meanwhile.
+    whole: AtomicU16,
     taken: AtomicU32,
     /// Where its flag is while it runs: null, or not given back while the lock is
     /// held.
@@ -31,6 +37,7 @@ pub(crate) struct Presence {
 
 const _: () = assert!(std::mem::offset_of!(Presence, current) == 0);
 const _: () = assert!(std::mem::offset_of!(Presence, raised) == 4);
+const _: () = assert!(std::mem::offset_of!(Presence, whole) == 6);
 
 static PRESENCES: [Presence; MOST] = [const { Presence::new() }; MOST];
 
@@ -41,10 +48,14 @@ pub(super) static UNSEEN: Presence = Presence::new();
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 impl Presence {
+    /// In `raised`: others want it to look closely.
+    const CLOSELY: u16 = 1 << 15;
+
     const fn new() -> Self {
         Self {
             current: AtomicU32::new(0),
-            raised: AtomicU32::new(0),
+            raised: AtomicU16::new(0),
+            whole: AtomicU16::new(0),
             taken: AtomicU32::new(0),
             hot: AtomicPtr::new(std::ptr::null_mut()),
             lock: Spin::new(),
@@ -85,27 +96,62 @@ impl Presence {
         self.lock.unlock();
     }
 
-    /// Whether others want the next call looked at.
+    /// How closely others want the next call looked at.
     #[inline(always)]
-    pub(super) fn is_raised(&self) -> bool {
-        let calls = self.raised.load(Ordering::Relaxed);
-        if calls == 0 {
-            return false;
+    pub(super) fn raised(&self) -> Look {
+        let raised = self.raised.load(Ordering::Relaxed);
+        if raised == 0 {
+            return Look::Away;
         }
+        let left = match raised - 1 {
+            Self::CLOSELY => 0,
+            left => left,
+        };
         // What others add meanwhile may be lost; they want it now, not later.
-        self.raised.store(calls - 1, Ordering::Relaxed);
-        true
+        self.raised.store(left, Ordering::Relaxed);
+        match raised & Self::CLOSELY {
+            0 => Look::Briefly,
+            _ => Look::Closely,
+        }
     }
 
-    /// Makes the thread look from now on, and in so many further calls.
-    pub(super) fn raise(&self, calls: u32) {
-        self.raised.store(calls, Ordering::Relaxed);
+    /// Whether others have wanted all of the current call looked at.
+    #[inline(always)]
+    pub(super) fn takes_whole(&self) -> bool {
+        let wanted = self.whole.load(Ordering::Relaxed) != 0;
+        if wanted {
+            self.whole.store(0, Ordering::Relaxed);
+        }
+        wanted
+    }
+
+    /// Makes the thread look as closely as that, until it enters or leaves a function, or in
+    /// the whole call that it is in; and in so many further calls.
+    pub(super) fn raise(&self, look: Look, calls: u32, whole: bool) {
+        let calls = calls.min(u32::from(Self::CLOSELY - 1)) as u16;
+        let (raised, cleared) = match look {
+            Look::Closely if calls > 0 => (calls | Self::CLOSELY, CallWord::AWAY | CallWord::BRIEF),
+            Look::Closely => (0, CallWord::AWAY | CallWord::BRIEF),
+            Look::Briefly | Look::Away => (calls, CallWord::AWAY),
+        };
+        // Who wants less does not take away what others have wanted.
+        if raised >= Self::CLOSELY || self.raised.load(Ordering::Relaxed) < Self::CLOSELY {
+            self.raised.store(raised, Ordering::Relaxed);
+        }
+        if whole {
+            self.whole.store(1, Ordering::Relaxed);
+        }
         self.lock.lock();
         let hot = self.hot.load(Ordering::Relaxed);
         if !hot.is_null() {
             // SAFETY: it is not given back while the lock is held.
             let call = unsafe { AtomicU32::from_ptr((&raw mut (*hot).call).cast()) };
-            call.fetch_and(!CallWord::AWAY, Ordering::Relaxed);
+            call.fetch_and(!cleared, Ordering::Relaxed);
+            // What it has done in the call before is no repetition. Should it count a call
+            // at the same moment, that will do as well.
+            // SAFETY: as above.
+            let serial = unsafe { AtomicU32::from_ptr(&raw mut (*hot).serial) };
+            serial.fetch_add(SERIAL, Ordering::Relaxed);
         }
         self.lock.unlock();
     }
@@ -125,6 +171,7 @@ impl Presence {
         self.detach();
         self.set(CallWord::OUTSIDE);
         self.raised.store(0, Ordering::Relaxed);
+        self.whole.store(0, Ordering::Relaxed);
         self.taken.store(0, Ordering::Release);
     }
 }

@@ -12,7 +12,7 @@
 use racehound_schedule::ClassId;
 use rustc_hash::FxHashMap;
 
-use super::{is_of_program, site};
+use super::is_of_program;
 use crate::blocks;
 use crate::context::Context;
 use crate::objects;
@@ -28,8 +28,9 @@ static CLASSES: Locked<Option<Classes>> = Locked::new(None);
 #[derive(Default)]
 struct Classes {
     by_name: FxHashMap<String, ClassId>,
-    /// Places in words: thousands of locks may come from one.
+    /// Places in words, and the places of contexts: thousands of locks may come from one.
     words: FxHashMap<usize, String>,
+    sites: FxHashMap<Context, Option<usize>>,
     new: Vec<(ClassId, String)>,
 }
 
@@ -81,6 +82,17 @@ fn name(lock: usize, was_made: bool, made: Context) -> String {
         (false, 1..) if size <= ONE_THING => format!("{thing} + {offset}"),
         (false, _) => thing,
     }
+}
+
+/// The place in the program at the end of a context: the innermost that is not one of the
+/// functions that we stand in for.
+fn site(context: Context) -> Option<usize> {
+    if let Some(known) = with(|classes| classes.sites.get(&context).copied()) {
+        return known;
+    }
+    let site = context.places().find(|&place| is_of_program(place));
+    with(|classes| classes.sites.insert(context, site));
+    site
 }
 
 /// A place of the program, which has its function's name beside it.

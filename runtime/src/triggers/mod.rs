@@ -241,12 +241,6 @@ pub(crate) fn conclude() -> Option<String> {
     ))
 }
 
-/// The place in the program at the end of a context: the innermost that is not one
-/// of the functions that we stand in for.
-fn site(context: Context) -> Option<usize> {
-    context.places().find(|&place| is_of_program(place))
-}
-
 fn is_of_program(place: usize) -> bool {
     place != 0 && crate::real::name_at(place).is_none()
 }
