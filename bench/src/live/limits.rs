@@ -83,24 +83,33 @@ pub(super) fn all(figures: &Figures) -> Vec<Limit> {
         Limit::on_mean("acculock ÷ fasttrack, CPU time", 1.06, acculock),
         Limit::on_mean("none ÷ empty, CPU time", 1.05, off),
         Limit::on_mean("collect ÷ native, CPU time", 1.39, collect),
-        recording(figures),
+        recording(
+            figures,
+            Way::Record,
+            "record ÷ fasttrack, CPU time over none",
+        ),
+        recording(
+            figures,
+            Way::RecordOnly,
+            "record-only ÷ fasttrack, CPU time over none",
+        ),
     ]
 }
 
-/// What recording costs over `none`, over what FastTrack costs over it.
+/// What recording costs over `none`, with FastTrack or alone, over what FastTrack costs.
 ///
 /// Where FastTrack costs next to nothing, the ratio of a single program is noise.
 /// So the costs, each over native, are summed up before they are divided.
-fn recording(figures: &Figures) -> Limit {
+fn recording(figures: &Figures, recorded: Way, what: &'static str) -> Limit {
     let over_off = |way| {
         figures.compare(|cost| {
             // Only programs that have all count on both sides.
-            cost(Way::Record).and(cost(Way::FASTTRACK))?;
+            cost(recorded).and(cost(Way::FASTTRACK))?;
             let (way, off, native) = (cost(way)?, cost(Way::Off)?, cost(Way::Native)?);
             Some((way.cpu - off.cpu) / native.cpu)
         })
     };
-    let (record, fasttrack) = (over_off(Way::Record), over_off(Way::FASTTRACK));
+    let (record, fasttrack) = (over_off(recorded), over_off(Way::FASTTRACK));
     let sum = |ratios: &[Ratio]| ratios.iter().map(|ratio| ratio.value).sum::<f64>();
     let measured = (!record.is_empty()).then(|| sum(&record) / sum(&fasttrack));
     let divide = |(record, fasttrack): (Ratio, Ratio)| Ratio {
@@ -108,7 +117,7 @@ fn recording(figures: &Figures) -> Limit {
         ..record
     };
     Limit {
-        what: "record ÷ fasttrack, CPU time over none",
+        what,
         over_all: OverAll::Sum,
         at_most: 2.0,
         measured,
@@ -151,13 +160,14 @@ mod tests {
     use super::super::figures::tests::figures;
     use super::*;
 
-    const WAYS: [Way; 8] = [
+    const WAYS: [Way; 9] = [
         Way::Native,
         Way::Empty,
         Way::Off,
         Way::FASTTRACK,
         Way::ACCULOCK,
         Way::Record,
+        Way::RecordOnly,
         Way::Collect,
         Way::ClangTsan,
     ];
@@ -168,14 +178,20 @@ mod tests {
 
     #[test]
     fn what_is_cheap_is_within_all_limits() {
-        let figures = figures(&WAYS, &[("a", &[1.0, 2.0, 2.0, 4.0, 4.2, 6.0, 1.2, 8.0])]);
-        assert_eq!(verdicts(&all(&figures)), ["held"; 7]);
+        let figures = figures(
+            &WAYS,
+            &[("a", &[1.0, 2.0, 2.0, 4.0, 4.2, 6.0, 5.0, 1.2, 8.0])],
+        );
+        assert_eq!(verdicts(&all(&figures)), ["held"; 8]);
     }
 
     #[test]
     fn what_is_dear_is_over_all_limits() {
-        let figures = figures(&WAYS, &[("a", &[1.0, 2.0, 2.2, 4.0, 4.4, 8.0, 1.5, 3.0])]);
-        assert_eq!(verdicts(&all(&figures)), ["over"; 7]);
+        let figures = figures(
+            &WAYS,
+            &[("a", &[1.0, 2.0, 2.2, 4.0, 4.4, 8.0, 7.0, 1.5, 3.0])],
+        );
+        assert_eq!(verdicts(&all(&figures)), ["over"; 8]);
     }
 
     #[test]
@@ -183,8 +199,8 @@ mod tests {
         let figures = figures(
             &WAYS,
             &[
-                ("good", &[1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 8.0]),
-                ("bad", &[1.0, 2.0, 2.0, 10.0, 10.0, 16.0, 1.0, 8.0]),
+                ("good", &[1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 8.0]),
+                ("bad", &[1.0, 2.0, 2.0, 10.0, 10.0, 16.0, 9.0, 1.0, 8.0]),
             ],
         );
         let limits = all(&figures);
@@ -195,8 +211,12 @@ mod tests {
 
     #[test]
     fn without_the_peer_there_is_no_verdict() {
-        let figures = figures(&WAYS[..7], &[("a", &[1.0, 2.0, 2.0, 4.0, 4.0, 6.0, 1.0])]);
+        let figures = figures(
+            &WAYS[..8],
+            &[("a", &[1.0, 2.0, 2.0, 4.0, 4.0, 6.0, 5.0, 1.0])],
+        );
         let verdicts = verdicts(&all(&figures));
-        assert_eq!(verdicts, ["–", "–", "–", "held", "held", "held", "held"]);
+        assert_eq!(verdicts[..3], ["–"; 3]);
+        assert_eq!(verdicts[3..], ["held"; 5]);
     }
 }

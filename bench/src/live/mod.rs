@@ -59,7 +59,7 @@ pub(crate) struct Live {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: Option<u8>,
 
-    /// Only these ways, beside native: empty, none, collect, a detector, record,
+    /// Only these ways, beside native: empty, none, collect, a detector, record, record-only,
     /// clang-tsan, gcc-tsan
     #[arg(
         long,

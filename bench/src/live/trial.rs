@@ -57,7 +57,7 @@ impl Trial {
             return;
         }
         let run = spend::run(&self.command(arguments), &self.variables());
-        if self.way == Way::Record {
+        if self.way.is_recorded() {
             // Not there if the run failed, which it will tell by itself.
             _ = fs::remove_file(&self.trace);
         }
@@ -83,7 +83,7 @@ impl Trial {
             return Vec::new();
         };
         let mut options = OsString::from(options);
-        if self.way == Way::Record {
+        if self.way.is_recorded() {
             options.push(":record='");
             options.push(&self.trace);
             options.push("'");

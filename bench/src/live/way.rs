@@ -28,6 +28,8 @@ pub(super) enum Way {
     Detector(Which),
     /// FastTrack, and a trace is written.
     Record,
+    /// A trace is written, without a detector.
+    RecordOnly,
     ClangTsan,
     GccTsan,
 }
@@ -44,6 +46,7 @@ impl Way {
             Self::Collect => "collect",
             Self::Detector(which) => which.name(),
             Self::Record => "record",
+            Self::RecordOnly => "record-only",
             Self::ClangTsan => "clang-tsan",
             Self::GccTsan => "gcc-tsan",
         }
@@ -53,7 +56,8 @@ impl Way {
         match self {
             Self::Native => Runtime::Absent,
             Self::Empty => Runtime::Empty,
-            Self::Off | Self::Collect | Self::Detector(_) | Self::Record => Runtime::Racehound,
+            Self::Off | Self::Collect | Self::Detector(_) => Runtime::Racehound,
+            Self::Record | Self::RecordOnly => Runtime::Racehound,
             Self::ClangTsan => Runtime::ClangTsan,
             Self::GccTsan => Runtime::GccTsan,
         }
@@ -65,7 +69,9 @@ impl Way {
         let slow = Which::ALL.iter().filter(|which| !fast.contains(which));
         let detectors = fast.iter().chain(slow).copied().map(Self::Detector);
         let before = [Self::Native, Self::Empty, Self::Off, Self::Collect];
-        let after = [Self::Record, Self::ClangTsan, Self::GccTsan];
+        let recording = [Self::Record, Self::RecordOnly];
+        let peers = [Self::ClangTsan, Self::GccTsan];
+        let after = recording.into_iter().chain(peers);
         before.into_iter().chain(detectors).chain(after).collect()
     }
 
@@ -77,6 +83,11 @@ impl Way {
         }
     }
 
+    /// Whether a trace is written.
+    pub(super) fn is_recorded(self) -> bool {
+        matches!(self, Self::Record | Self::RecordOnly)
+    }
+
     /// Whether somebody else's product is measured: no fault of ours if it fails.
     pub(super) fn is_peer(self) -> bool {
         matches!(self, Self::ClangTsan | Self::GccTsan)
@@ -85,7 +96,7 @@ impl Way {
     /// What Racehound is told to do.
     pub(super) fn options(self) -> Option<String> {
         Some(match self {
-            Self::Off => "detector=none".to_owned(),
+            Self::Off | Self::RecordOnly => "detector=none".to_owned(),
             Self::Collect => "detector=none:schedule=collect".to_owned(),
             Self::Detector(which) if which.is_precise() => format!("detector={which}"),
             // Their false alarms are not what is measured.
