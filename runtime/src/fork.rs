@@ -61,6 +61,7 @@ pub(crate) extern "C" fn before() {
     }
     COPIED.store(true, Ordering::Relaxed);
     control::children::before_copy();
+    control::processor::loosen_me();
     let visit = Visit::begin();
     record::save(visit.thread());
     let pause = Pause::begin();

@@ -414,3 +414,93 @@ int main(void) {
         assert!(output.status.success(), "{}", stderr(&output));
     }
 }
+
+/// Threads that take turns share a processor, and nobody can tell: neither they nor the
+/// processes they start have fewer, and who was given one by the program stays there.
+#[test]
+fn processors_are_the_programs_own() {
+    let counts = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int all;
+static int mine(void) {
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof set, &set);
+    return CPU_COUNT(&set);
+}
+static void take_turns(void) {
+    for (int i = 0; i < 100; i++) {
+        pthread_mutex_lock(&lock);
+        sched_yield();
+        pthread_mutex_unlock(&lock);
+    }
+}
+static void *count(void *which) {
+    long fewer = mine() != all || sysconf(_SC_NPROCESSORS_ONLN) < all;
+    take_turns();
+    fewer |= mine() != all;
+    take_turns();
+    if (which) {
+        int child = fork(), status;
+        if (child == 0) _exit(mine() != all);
+        waitpid(child, &status, 0);
+        fewer |= status != 0;
+    } else {
+        char command[64];
+        snprintf(command, sizeof command, "test $(nproc) -eq %d", all);
+        fewer |= system(command) != 0;
+    }
+    return (void *)fewer;
+}
+"#;
+    let counts_all = r#"
+int main(void) {
+    all = mine();
+    pthread_t threads[4];
+    void *fewer;
+    for (long i = 0; i < 4; i++) pthread_create(&threads[i], NULL, count, (void *)(i % 2));
+    take_turns();
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], &fewer);
+        if (fewer) return 1;
+    }
+}
+"#;
+    let pins_one = r#"
+static void *stay(void *unused) {
+    cpu_set_t before, after;
+    take_turns();
+    pthread_getaffinity_np(pthread_self(), sizeof before, &before);
+    CPU_ZERO(&after);
+    for (int i = 0; !CPU_COUNT(&after); i++) if (CPU_ISSET(i, &before)) CPU_SET(i, &after);
+    pthread_setaffinity_np(pthread_self(), sizeof after, &after);
+    take_turns();
+    pthread_getaffinity_np(pthread_self(), sizeof before, &before);
+    return (void *)(long)!CPU_EQUAL(&before, &after);
+}
+int main(void) {
+    all = mine();
+    pthread_t pinned, other;
+    void *moved, *fewer;
+    pthread_create(&pinned, NULL, stay, NULL);
+    pthread_create(&other, NULL, count, NULL);
+    pthread_join(pinned, &moved);
+    pthread_join(other, &fewer);
+    return moved || fewer || mine() != all;
+}
+"#;
+    for main in [counts_all, pins_one] {
+        let shop = written(&[counts, main].concat());
+        for seed in ["1", "2", "3", "4"] {
+            let options = ["--detector", "none", "--schedule", "random", "--seed", seed];
+            let output = scheduled(&shop, &options);
+            assert!(output.status.success(), "{}", stderr(&output));
+        }
+    }
+}

@@ -1,25 +1,34 @@
 //! The sign by which a thread learns that it is its turn.
 //!
-//! To be woken takes several microseconds, more than most threads need for what they do
-//! in their turn. So a thread that has given its turn away looks whether it comes back
-//! before it goes to sleep, for as long as going to sleep would take: then it never costs
-//! more than twice what is best. One looks at a time, since others need the processors,
-//! and where that has been in vain, the more seldom the longer it was.
+//! Mostly it goes on on the same [`processor`] then. To be woken on another one takes many
+//! microseconds, more than most threads need for what they do in their turn. So there a
+//! thread that has given its turn away looks whether it comes back before it goes to sleep,
+//! for as long as going to sleep would take: then it never costs more than twice what is
+//! best. One looks at a time, since others need the processors, and where that has been in
+//! vain, the more seldom the longer it was.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Instant;
 
+use super::processor::{self, Bond};
 use crate::interpose::Errno;
 
 /// One for each thread. They stay for ever and are used again, so a sign that
 /// comes late does no harm: who gets it looks whether it was meant.
 #[derive(Default)]
-pub(super) struct Baton(AtomicU32);
+pub(super) struct Baton {
+    state: AtomicU32,
+    /// The thread that sleeps, as the kernel knows it.
+    sleeper: AtomicI32,
+    pub(super) bond: Bond,
+}
 
 const ABSENT: u32 = 0;
 const HERE: u32 = 1;
 /// Absent, and its thread sleeps until it comes.
 const AWAITED: u32 = 2;
+/// As before, and it is on its way.
+const SENT: u32 = 3;
 
 /// Nanoseconds for which a thread looks before it goes to sleep.
 const WHILE: u128 = 8_000;
@@ -41,7 +50,12 @@ const MOST_RESIGNATION: u32 = 4096;
 impl Baton {
     /// A thread that waits, or will, goes on.
     pub(super) fn give(&self) {
-        if self.0.swap(HERE, Ordering::AcqRel) == AWAITED {
+        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+        let sleeps = self.state.compare_exchange(AWAITED, SENT, acquire, relaxed);
+        if sleeps.is_ok() {
+            self.bond.tie(self.sleeper.load(relaxed));
+        }
+        if matches!(self.state.swap(HERE, Ordering::AcqRel), AWAITED | SENT) {
             self.futex(libc::FUTEX_WAKE, 1);
         }
     }
@@ -52,20 +66,26 @@ impl Baton {
             return;
         }
         let _errno = Errno::keep();
+        // SAFETY: asks who we are.
+        let me = unsafe { libc::gettid() };
+        self.sleeper.store(me, Ordering::Relaxed);
         while !self.try_take() {
-            if self.is_announced() {
-                self.futex(libc::FUTEX_WAIT, AWAITED);
+            if let Some(absent) = self.announce() {
+                self.futex(libc::FUTEX_WAIT, absent);
             }
         }
     }
 
     /// Whether its thread sleeps, and nobody has given it.
     pub(super) fn is_awaited(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == AWAITED
+        self.state.load(Ordering::Relaxed) == AWAITED
     }
 
     /// Looks for it for a while, if that is worthwhile and nobody else does.
     fn comes_soon(&self) -> bool {
+        if processor::is_shared() {
+            return self.try_take();
+        }
         let relaxed = Ordering::Relaxed;
         let luck = LUCK.load(relaxed);
         if luck == 0 {
@@ -111,22 +131,38 @@ impl Baton {
         }
     }
 
-    /// Lets the giver know that somebody sleeps; false if it has come meanwhile.
-    fn is_announced(&self) -> bool {
-        let relaxed = Ordering::Relaxed;
-        let before = self.0.compare_exchange(ABSENT, AWAITED, relaxed, relaxed);
-        before != Err(HERE)
+    /// Lets the giver know that somebody sleeps: how it is absent, unless it has come
+    /// meanwhile.
+    fn announce(&self) -> Option<u32> {
+        let (release, relaxed) = (Ordering::Release, Ordering::Relaxed);
+        let before = self
+            .state
+            .compare_exchange(ABSENT, AWAITED, release, relaxed);
+        match before {
+            Ok(_) => Some(AWAITED),
+            Err(HERE) => None,
+            Err(absent) => Some(absent),
+        }
     }
 
     fn try_take(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == HERE && self.0.swap(ABSENT, Ordering::Acquire) == HERE
+        self.state.load(Ordering::Relaxed) == HERE
+            && self.state.swap(ABSENT, Ordering::Acquire) == HERE
     }
 
     fn futex(&self, operation: i32, value: u32) {
         let operation = operation | libc::FUTEX_PRIVATE_FLAG;
         let forever = std::ptr::null::<libc::timespec>();
         // SAFETY: a word that stays, and what the call takes.
-        unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), operation, value, forever) };
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.state.as_ptr(),
+                operation,
+                value,
+                forever,
+            )
+        };
     }
 }
 

@@ -32,6 +32,7 @@ mod meeting;
 mod monitor;
 mod noise;
 pub(crate) mod pace;
+pub(crate) mod processor;
 mod roster;
 pub(crate) mod signalling;
 mod sites;
@@ -120,6 +121,7 @@ pub(crate) fn start() {
     ON.store(true, Ordering::Relaxed);
     last_stack.put_by();
     pace::begin();
+    processor::init();
     signals::mourn();
     monitor::start();
 }

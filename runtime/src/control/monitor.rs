@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use racehound_trace::ThreadId;
 
 use super::clock::Moment;
+use super::processor::Crowd;
 use super::roster::{Next, Standing};
 use super::wanderers::{self, Away};
 use super::{children, doubt, roster};
@@ -83,6 +84,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
     let mut seen = (None, 0);
     let (mut asleep, mut busy, mut excused, mut away) = (0, 0, 0, 0);
     let mut patience = Patience::default();
+    let mut crowd = Crowd::new();
     while !DISMISSED.load(Ordering::Relaxed) {
         let began = Instant::now();
         std::thread::sleep(match seen.0 {
@@ -94,6 +96,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
             (roster.running, roster.steps)
         };
         let Some(number) = now.0 else {
+            crowd.forget();
             away = if now == seen { away + 1 } else { 0 };
             // A look takes longer than it should, the more so the busier the machine is.
             let_real_time_pass(match seen.0 {
@@ -107,6 +110,7 @@ extern "C" fn watch(_: *mut c_void) -> *mut c_void {
             continue;
         };
         patience.look();
+        crowd.avoid(&mut roster());
         if now != seen {
             (seen, asleep, busy, excused) = (now, 0, 0, 0);
             continue;
@@ -221,6 +225,7 @@ fn send_outside(seen: (Option<u32>, u64), computes: bool) -> bool {
         return false;
     };
     member.standing = Standing::Outside;
+    member.baton.bond.loosen(member.os_id);
     if computes {
         member.away = Away::Computing;
         wanderers::begin();

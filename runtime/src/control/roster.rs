@@ -358,6 +358,7 @@ impl Roster {
             Some(baton) => baton,
             None => Box::leak(Box::default()),
         };
+        baton.bond.renew();
         let first = self.members.is_empty();
         let member = Member {
             standing: match first {
@@ -411,6 +412,7 @@ impl Roster {
             member.standing = Standing::Ended;
             let (baton, os_id) = (member.baton, member.os_id);
             let last_stack = member.last_stack.take();
+            baton.bond.loosen(os_id);
             self.spare_batons.push(baton);
             self.spare_stacks.extend(last_stack);
             self.leaving.push(os_id);

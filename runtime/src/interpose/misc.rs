@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int};
 
 use super::files::{seeks, with};
 use super::{Call, interpose, times};
+use crate::control::processor;
 
 type Stat = libc::stat;
 
@@ -23,6 +24,7 @@ mod real {
             to: *mut Stat,
             flags: c_int,
         ) -> c_int;
+        pub(super) fn get_nprocs() -> c_int;
         pub(super) fn getrlimit(what: c_int, to: *mut libc::rlimit) -> c_int;
         pub(super) fn getrusage(who: c_int, to: *mut libc::rusage) -> c_int;
         pub(super) fn __realpath_chk(
@@ -71,6 +73,42 @@ interpose! {
 
     fn pthread_yield() -> c_int {
         sched_yield()
+    }
+
+    fn get_nprocs() -> c_int {
+        processor::loosen_me();
+        real::get_nprocs()
+    }
+
+    fn sched_getaffinity(thread: libc::pid_t, size: usize, to: *mut libc::cpu_set_t) -> c_int {
+        match thread {
+            0 => processor::loosen_me(),
+            _ => processor::leave_to_program(),
+        }
+        libc::sched_getaffinity(thread, size, to)
+    }
+
+    fn pthread_getaffinity_np(thread: libc::pthread_t, size: usize, to: *mut libc::cpu_set_t) -> c_int {
+        match thread == libc::pthread_self() {
+            true => processor::loosen_me(),
+            false => processor::leave_to_program(),
+        }
+        libc::pthread_getaffinity_np(thread, size, to)
+    }
+
+    fn sched_setaffinity(thread: libc::pid_t, size: usize, to: *const libc::cpu_set_t) -> c_int {
+        processor::leave_to_program();
+        libc::sched_setaffinity(thread, size, to)
+    }
+
+    fn pthread_setaffinity_np(thread: libc::pthread_t, size: usize, to: *const libc::cpu_set_t) -> c_int {
+        processor::leave_to_program();
+        libc::pthread_setaffinity_np(thread, size, to)
+    }
+
+    fn pthread_attr_setaffinity_np(attributes: *mut libc::pthread_attr_t, size: usize, to: *const libc::cpu_set_t) -> c_int {
+        processor::leave_to_program();
+        libc::pthread_attr_setaffinity_np(attributes, size, to)
     }
 
     fn thrd_yield() {

@@ -63,6 +63,7 @@ unsafe fn spawns(
         return real();
     };
     call.uses_names();
+    control::processor::loosen_me();
     let result = real();
     if result == 0 {
         // SAFETY: the real function could read it.
@@ -141,6 +142,7 @@ becomes_another!(
 #[unsafe(no_mangle)]
 extern "C" fn __racehound_becomes_another() {
     if control::is_on() && Call::begin().is_some() {
+        control::processor::loosen_me();
         control::may_end();
     }
 }
@@ -199,7 +201,10 @@ interpose! {
         };
         call.reads_text(command);
         match call.turn() {
-            Some(turn) => turn.patiently(|| libc::system(command)),
+            Some(turn) => turn.patiently(|| {
+                control::processor::loosen_me();
+                libc::system(command)
+            }),
             None => libc::system(command),
         }
     }

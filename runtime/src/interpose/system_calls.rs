@@ -9,6 +9,7 @@ use std::ffi::{c_int, c_long};
 
 use super::{Call, Errno, descriptors, futexes, interpose};
 use crate::abi::is_off;
+use crate::control::processor;
 use crate::fork;
 use crate::tls::hot;
 
@@ -43,6 +44,8 @@ unsafe fn before(call: &Call, number: c_long, arguments: &Arguments) {
             descriptors::hands_on(call, descriptor);
         }
         libc::SYS_close => descriptors::closing(call, descriptor),
+        libc::SYS_sched_setaffinity => processor::leave_to_program(),
+        libc::SYS_sched_getaffinity => processor::loosen_me(),
         libc::SYS_nanosleep => call.reads(first as *const u8, size_of::<libc::timespec>()),
         libc::SYS_clock_nanosleep => call.reads(third as *const u8, size_of::<libc::timespec>()),
         libc::SYS_futex => match futex_operation(second) {
