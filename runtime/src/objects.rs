@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::memory;
 use crate::messages;
 use crate::shadow;
+use crate::shared_memory::known_as;
 use crate::spin::{Locked, Spin};
 use crate::stamp::Stamp;
 use crate::thread::Thread;
@@ -171,6 +172,7 @@ pub(crate) fn in_cell(cell: &Cell, address: usize, made: Context) -> u32 {
 
 /// The object at an address, held; made if need be.
 pub(crate) fn at(thread: &mut Thread, address: usize, place: usize) -> Held {
+    let address = known_as(address);
     let group = shadow::group(address);
     let number = match existing_fast(group, address) {
         Some(number) => number,
@@ -201,6 +203,7 @@ fn existing_fast(group: &shadow::Group, address: usize) -> Option<u32> {
 
 /// The object at an address, held, if there is one.
 pub(crate) fn existing(address: usize) -> Option<Held> {
+    let address = known_as(address);
     let group = shadow::group(address);
     let cell = Cell::existing(group)?;
     let number = find(messages::behind(&cell), address);
@@ -249,7 +252,7 @@ pub(crate) fn forget_all(cell: &Cell, spare: &mut messages::Spare) -> Option<Aba
 
 /// Forgets the object at an address.
 pub(crate) fn forget(thread: &mut Thread, address: usize) {
-    let group = shadow::group(address);
+    let group = shadow::group(known_as(address));
     if let Some(cell) = Cell::existing(group) {
         forget_all(&cell, &mut thread.messages);
         let spare: &mut Spare = &mut thread.spare;

@@ -405,6 +405,7 @@ pub(crate) fn take_atomic(visit: &Visit, address: usize) {
     if thread.ignore_sync != 0 {
         return;
     }
+    let address = shared_memory::known_as(address);
     let Some(mut cell) = Cell::existing(shadow::group(address)) else {
         return;
     };

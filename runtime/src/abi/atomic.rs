@@ -21,6 +21,7 @@ use crate::cell::{self, Cell};
 use crate::control::Turn;
 use crate::detector::{self, Engine};
 use crate::rule::{AccuLock, FastTrack, Rule};
+use crate::shared_memory::known_as;
 use crate::thread::Visit;
 use crate::{general, messages, options, record, report, shadow, sync};
 
@@ -50,7 +51,7 @@ type Deed<'a> = &'a mut dyn FnMut() -> (AtomicOp, MemoryOrder);
 /// Carries an operation out and accounts for it.
 fn perform<T>(address: usize, size: usize, operation: impl Fn() -> Done<T>) -> T {
     let mut result = None;
-    accounted((address, size), &mut || {
+    accounted((known_as(address), size), &mut || {
         let Done { value, op, order } = operation();
         result = Some(value);
         (op, order)
@@ -94,7 +95,7 @@ fn as_event(at: (usize, usize), operation: Deed) {
 
 /// Carries a load out and accounts for it.
 fn perform_load<T>(address: usize, size: usize, order: MemoryOrder, value: impl Fn() -> T) -> T {
-    let at = (address, size);
+    let at = (known_as(address), size);
     let load = || {
         load_again(at, order, &value).unwrap_or_else(|| {
             let mut result = None;

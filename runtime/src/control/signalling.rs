@@ -26,6 +26,11 @@ pub(crate) fn only(signal: c_int) -> Set {
     }
 }
 
+/// The signals of a set.
+pub(crate) fn each(set: Set) -> impl Iterator<Item = c_int> {
+    (1..=64).filter(move |signal| set & only(*signal) != 0)
+}
+
 /// A set as programs have it.
 pub(crate) fn set(of: &libc::sigset_t) -> Set {
     // SAFETY: it begins with the kernel's.

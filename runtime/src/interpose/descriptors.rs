@@ -21,22 +21,27 @@
 //!   but one for each pair made by `socketpair`;
 //! - all else (event counters, `epoll`, terminals): one each.
 //!
+//! Some tell of what happens elsewhere: who reads from a `signalfd` knows what the senders
+//! of its signals knew, and who reads from an `inotify` what those knew who made, changed
+//! or closed files.
+//!
 //! Channels are taken from a table by hash. Two that fall together only order
 //! more than they should.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
 
 use super::{Call, Errno};
 use crate::context::Context;
 use crate::control::children;
+use crate::control::signalling::{self, Set};
 use crate::spin::Locked;
 use crate::thread;
 use crate::thread::Visit;
-use crate::{fork, memory, shadow_range};
+use crate::{fork, memory, shadow_range, signals};
 
 /// Descriptors that are watched: as many as systems allow a process.
 const MOST: usize = 1 << 20;
@@ -60,9 +65,29 @@ struct Descriptor {
     paired: AtomicU32,
     /// Whether it is a file: nobody waits for that.
     never_waits: AtomicBool,
+    /// Whether it tells of changes to files.
+    tells_of_names: AtomicBool,
+    /// The signals it tells of.
+    tells_of_signals: AtomicU64,
     /// Who made it, plus one, and where.
     thread: AtomicU32,
     made: AtomicU32,
+}
+
+impl Descriptor {
+    /// What is known of another is true of this one.
+    fn is_like(&self, other: c_int) {
+        let Some(other) = descriptor(other) else {
+            return;
+        };
+        let relaxed = Ordering::Relaxed;
+        self.never_waits
+            .store(other.never_waits.load(relaxed), relaxed);
+        self.tells_of_names
+            .store(other.tells_of_names.load(relaxed), relaxed);
+        self.tells_of_signals
+            .store(other.tells_of_signals.load(relaxed), relaxed);
+    }
 }
 
 /// Made behind our back, or made and open.
@@ -197,6 +222,8 @@ fn note(call: &Call, descriptor: &Descriptor, channel: u32) {
     descriptor.state.store(OPEN, Ordering::Relaxed);
     descriptor.paired.store(0, Ordering::Relaxed);
     descriptor.never_waits.store(false, Ordering::Relaxed);
+    descriptor.tells_of_names.store(false, Ordering::Relaxed);
+    descriptor.tells_of_signals.store(0, Ordering::Relaxed);
 }
 
 /// Whether both ends of what a descriptor leads to were made here, and nobody else has
@@ -303,6 +330,27 @@ pub(crate) fn is_its_own_end(fd: c_int) {
     }
 }
 
+/// The descriptor tells of these signals.
+pub(crate) fn tells_of_signals(fd: c_int, signals: Set) {
+    if let Some(descriptor) = descriptor(fd) {
+        descriptor
+            .tells_of_signals
+            .store(signals, Ordering::Relaxed);
+    }
+}
+
+/// Whether any descriptor tells of what happens to files.
+static NAMES_ARE_TOLD: AtomicBool = AtomicBool::new(false);
+
+/// The descriptor, if it is one, tells of what happens to files.
+pub(crate) fn tells_of_names(fd: c_int) -> c_int {
+    if let Some(descriptor) = descriptor(fd) {
+        descriptor.tells_of_names.store(true, Ordering::Relaxed);
+        NAMES_ARE_TOLD.store(true, Ordering::Relaxed);
+    }
+    fd
+}
+
 /// Two ends of one channel were made.
 pub(crate) fn opened_pair(call: &Call, fds: [c_int; 2]) {
     let number = mix(u64::MAX, ALONE.fetch_add(1, Ordering::Relaxed).into());
@@ -322,9 +370,7 @@ pub(crate) fn copied(call: &Call, from: c_int, to: c_int) {
     opened(call, to);
     if let (Some(same), Some(descriptor)) = (same, descriptor(to)) {
         descriptor.channel.store(same, Ordering::Relaxed);
-        descriptor
-            .never_waits
-            .store(never_waits(from), Ordering::Relaxed);
+        descriptor.is_like(from);
     }
 }
 
@@ -344,9 +390,7 @@ pub(crate) fn replaced(call: &Call, from: c_int, to: c_int) {
     if let Some(descriptor) = descriptor(to) {
         call.reads(slot(to), GRAIN);
         note(call, descriptor, same);
-        descriptor
-            .never_waits
-            .store(never_waits(from), Ordering::Relaxed);
+        descriptor.is_like(from);
     }
 }
 
@@ -359,13 +403,12 @@ pub(crate) fn closing(call: &Call, fd: c_int) {
     if descriptor.state.load(Ordering::Relaxed) == CLOSED {
         return;
     }
-    if let Some(channel) = channel(fd) {
-        call.hands_on(channel);
-        stir(fd);
-    } else {
+    if channel(fd).is_none() {
         // Not open: nothing to close.
         return;
     }
+    hands_on(call, fd);
+    stir(fd);
     call.writes(slot(fd), GRAIN);
     descriptor.channel.store(0, Ordering::Relaxed);
     descriptor.state.store(CLOSED, Ordering::Relaxed);
@@ -523,7 +566,10 @@ pub(super) struct Impatient(bool);
 
 impl Impatient {
     pub(super) fn begin(flags: c_int) -> Self {
-        let now = flags & libc::MSG_DONTWAIT != 0;
+        Self::begin_if(flags & libc::MSG_DONTWAIT != 0)
+    }
+
+    pub(super) fn begin_if(now: bool) -> Self {
         let before = thread::current().map(|t| std::mem::replace(&mut t.impatient, now));
         Self(before.unwrap_or(false))
     }
@@ -541,13 +587,24 @@ impl Drop for Impatient {
 pub(crate) fn hands_on(call: &Call, fd: c_int) {
     if let Some(channel) = channel(fd) {
         call.hands_on(channel);
+        if NAMES_ARE_TOLD.load(Ordering::Relaxed) && never_waits(fd) {
+            names_change(call);
+        }
     }
 }
 
 /// Learns what was handed on.
 pub(crate) fn learns(call: &Call, fd: c_int) {
-    if let Some(channel) = channel(fd) {
-        call.learns(channel);
+    let (Some(channel), Some(descriptor)) = (channel(fd), descriptor(fd)) else {
+        return;
+    };
+    call.learns(channel);
+    if descriptor.tells_of_names.load(Ordering::Relaxed) {
+        name_sought(call);
+    }
+    let signals = descriptor.tells_of_signals.load(Ordering::Relaxed);
+    for signal in signalling::each(signals) {
+        call.learns(signals::letters(signal));
     }
 }
 
@@ -555,6 +612,14 @@ pub(crate) fn learns(call: &Call, fd: c_int) {
 /// one may find out by that.
 pub(crate) fn names_change(call: &Call) {
     call.hands_on(at(NAMES));
+}
+
+/// A file is about to be opened, which is new or not: whoever finds it may find out by that,
+/// and whoever is told of files is told of this.
+pub(crate) fn name_opened(call: &Call, is_new: impl FnOnce() -> bool) {
+    if NAMES_ARE_TOLD.load(Ordering::Relaxed) || is_new() {
+        names_change(call);
+    }
 }
 
 /// A name was looked for.

@@ -7,10 +7,12 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use super::descriptors::{self, Outcome, gets, hands_on, opened, puts, puts_when_ready, uses};
+use super::descriptors::{
+    self, Impatient, Outcome, gets, hands_on, opened, puts, puts_when_ready, uses,
+};
 use super::mutex::Patience;
 use super::{Call, Errno, interpose, randomness};
-use crate::control::{self, Came, Turn, clock::Until};
+use crate::control::{self, Came, Turn, clock::Until, signalling};
 use crate::thread::Visit;
 
 mod real {
@@ -107,12 +109,26 @@ unsafe fn path_used(call: &Call, path: *const c_char, result: c_int) {
     }
 }
 
+/// Whether to open a file by a name makes the name: there is none yet.
+pub(super) unsafe fn makes_name(at: c_int, path: *const c_char, flags: c_int) -> bool {
+    let _errno = Errno::keep();
+    // SAFETY: asks about the program's string, which the kernel is to read anyway.
+    flags & libc::O_CREAT != 0
+        && unsafe { libc::faccessat(at, path, libc::F_OK, 0) } != 0
+        && Errno::now() == libc::ENOENT
+}
+
 /// Makes a descriptor from a path.
-unsafe fn opens(path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
+unsafe fn opens(
+    path: *const c_char,
+    is_new: impl FnOnce() -> bool,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
     let Some(call) = Call::begin() else {
         return real();
     };
     call.uses_names();
+    descriptors::name_opened(&call, is_new);
     let fd = real();
     // SAFETY: what the real function was given.
     unsafe { path_used(&call, path, fd) };
@@ -260,6 +276,33 @@ unsafe fn gathers(
     puts_when_ready(&call, fd, real)
 }
 
+/// Moves what is got out of one descriptor into another: whoever gets it there knows what
+/// the one knew who has put it in. So it must be there before it is handed on.
+fn moves(call: &Call, from: c_int, to: c_int, real: impl FnOnce() -> isize) -> isize {
+    uses(call, to, || {
+        gets(call, from, || {
+            await_input(from);
+            descriptors::learns(call, from);
+            hands_on(call, to);
+            real()
+        })
+    })
+}
+
+/// Waits until something can be got out of a descriptor, unless nobody would wait there.
+fn await_input(fd: c_int) {
+    let _errno = Errno::keep();
+    if !descriptors::never_waits(fd) && !descriptors::fails_instead_of_waiting(fd, libc::POLLIN) {
+        let mut awaited = libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one of our own.
+        unsafe { libc::poll(&raw mut awaited, 1, -1) };
+    }
+}
+
 /// Changes names of files.
 unsafe fn renames(paths: [*const c_char; 2], real: impl FnOnce() -> c_int) -> c_int {
     let Some(call) = Call::begin() else {
@@ -294,47 +337,47 @@ interpose! {
     // The mode is there only if a file may be made; otherwise it is whatever was
     // in the register, as for the real function.
     fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
-        opens(path, || real::open(path, flags, mode))
+        opens(path, || makes_name(libc::AT_FDCWD, path, flags), || real::open(path, flags, mode))
     }
 
     fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
-        opens(path, || real::open64(path, flags, mode))
+        opens(path, || makes_name(libc::AT_FDCWD, path, flags), || real::open64(path, flags, mode))
     }
 
     fn __open_2(path: *const c_char, flags: c_int) -> c_int {
-        opens(path, || real::__open_2(path, flags))
+        opens(path, || makes_name(libc::AT_FDCWD, path, flags), || real::__open_2(path, flags))
     }
 
     fn __open64_2(path: *const c_char, flags: c_int) -> c_int {
-        opens(path, || real::__open64_2(path, flags))
+        opens(path, || makes_name(libc::AT_FDCWD, path, flags), || real::__open64_2(path, flags))
     }
 
     fn openat(at: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
-        opens(path, || real::openat(at, path, flags, mode))
+        opens(path, || makes_name(at, path, flags), || real::openat(at, path, flags, mode))
     }
 
     fn openat64(at: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
-        opens(path, || real::openat64(at, path, flags, mode))
+        opens(path, || makes_name(at, path, flags), || real::openat64(at, path, flags, mode))
     }
 
     fn __openat_2(at: c_int, path: *const c_char, flags: c_int) -> c_int {
-        opens(path, || real::__openat_2(at, path, flags))
+        opens(path, || makes_name(at, path, flags), || real::__openat_2(at, path, flags))
     }
 
     fn __openat64_2(at: c_int, path: *const c_char, flags: c_int) -> c_int {
-        opens(path, || real::__openat64_2(at, path, flags))
+        opens(path, || makes_name(at, path, flags), || real::__openat64_2(at, path, flags))
     }
 
     fn creat(path: *const c_char, mode: c_uint) -> c_int {
-        opens(path, || libc::creat(path, mode))
+        opens(path, || makes_name(libc::AT_FDCWD, path, libc::O_CREAT), || libc::creat(path, mode))
     }
 
     fn creat64(path: *const c_char, mode: c_uint) -> c_int {
-        opens(path, || real::creat64(path, mode))
+        opens(path, || makes_name(libc::AT_FDCWD, path, libc::O_CREAT), || real::creat64(path, mode))
     }
 
     fn shm_open(name: *const c_char, flags: c_int, mode: c_uint) -> c_int {
-        opens(name, || libc::shm_open(name, flags, mode))
+        opens(name, || flags & libc::O_CREAT != 0, || libc::shm_open(name, flags, mode))
     }
 
     fn mkstemp(template: *mut c_char) -> c_int {
@@ -370,7 +413,7 @@ interpose! {
     }
 
     fn memfd_create(name: *const c_char, flags: c_uint) -> c_int {
-        opens(name, || real::memfd_create(name, flags))
+        opens(name, || false, || real::memfd_create(name, flags))
     }
 
     fn close(fd: c_int) -> c_int {
@@ -469,18 +512,22 @@ interpose! {
     }
 
     fn signalfd(fd: c_int, mask: *const libc::sigset_t, flags: c_int) -> c_int {
-        match fd {
+        let result = match fd {
             -1 => makes(|| libc::signalfd(fd, mask, flags)),
             fd => with(fd, || libc::signalfd(fd, mask, flags)),
+        };
+        if result >= 0 {
+            descriptors::tells_of_signals(result, signalling::set(&*mask));
         }
+        result
     }
 
     fn inotify_init() -> c_int {
-        makes(|| libc::inotify_init())
+        descriptors::tells_of_names(makes(|| libc::inotify_init()))
     }
 
     fn inotify_init1(flags: c_int) -> c_int {
-        makes(|| libc::inotify_init1(flags))
+        descriptors::tells_of_names(makes(|| libc::inotify_init1(flags)))
     }
 
     fn inotify_add_watch(fd: c_int, path: *const c_char, mask: u32) -> c_int {
@@ -704,10 +751,7 @@ interpose! {
             return libc::sendfile(to, from, offset, size);
         };
         call.writes(offset, size_of::<i64>());
-        uses(&call, to, || gets(&call, from, || {
-            hands_on(&call, to);
-            libc::sendfile(to, from, offset, size)
-        }))
+        moves(&call, from, to, || libc::sendfile(to, from, offset, size))
     }
 
     fn sendfile64(to: c_int, from: c_int, offset: *mut i64, size: usize) -> isize {
@@ -715,10 +759,59 @@ interpose! {
             return libc::sendfile64(to, from, offset, size);
         };
         call.writes(offset, size_of::<i64>());
-        uses(&call, to, || gets(&call, from, || {
-            hands_on(&call, to);
-            libc::sendfile64(to, from, offset, size)
-        }))
+        moves(&call, from, to, || libc::sendfile64(to, from, offset, size))
+    }
+
+    fn splice(
+        from: c_int,
+        from_offset: *mut i64,
+        to: c_int,
+        to_offset: *mut i64,
+        size: usize,
+        flags: c_uint,
+    ) -> isize {
+        let real = || libc::splice(from, from_offset, to, to_offset, size, flags);
+        let Some(call) = Call::begin() else {
+            return real();
+        };
+        let _impatient = Impatient::begin_if(flags & libc::SPLICE_F_NONBLOCK != 0);
+        call.writes(from_offset, size_of::<i64>());
+        call.writes(to_offset, size_of::<i64>());
+        moves(&call, from, to, real)
+    }
+
+    fn tee(from: c_int, to: c_int, size: usize, flags: c_uint) -> isize {
+        let Some(call) = Call::begin() else {
+            return libc::tee(from, to, size, flags);
+        };
+        let _impatient = Impatient::begin_if(flags & libc::SPLICE_F_NONBLOCK != 0);
+        moves(&call, from, to, || libc::tee(from, to, size, flags))
+    }
+
+    fn vmsplice(fd: c_int, parts: *const libc::iovec, count: usize, flags: c_uint) -> isize {
+        let real = || libc::vmsplice(fd, parts, count, flags);
+        let _impatient = Impatient::begin_if(flags & libc::SPLICE_F_NONBLOCK != 0);
+        match descriptors::leads_wrong_way(fd, libc::POLLOUT) {
+            true => scatters(fd, parts, count as c_int, real),
+            false => gathers(fd, parts, count as c_int, real),
+        }
+    }
+
+    fn copy_file_range(
+        from: c_int,
+        from_offset: *mut i64,
+        to: c_int,
+        to_offset: *mut i64,
+        size: usize,
+        flags: c_uint,
+    ) -> isize {
+        let real = || libc::copy_file_range(from, from_offset, to, to_offset, size, flags);
+        let Some(call) = Call::begin() else {
+            return real();
+        };
+        call.writes(from_offset, size_of::<i64>());
+        call.writes(to_offset, size_of::<i64>());
+        moves(&call, from, to, real)
     }
 
     fn lseek(fd: c_int, offset: i64, from: c_int) -> i64 {

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 
 use super::{Call, Errno, interpose};
 use crate::memory::PAGE;
-use crate::shared_memory::{self, Whose};
+use crate::shared_memory::{self, Part, Whose};
 use crate::spin::Locked;
 use crate::thread::Visit;
 use crate::{constants, record, shadow, shadow_range};
@@ -25,6 +25,9 @@ mod real {
         ) -> *mut c_void;
     }
 }
+
+/// Where segments of System V are.
+const NO_DEVICE: u64 = u64::MAX;
 
 /// How much of what goes is looked at.
 const LOOKED_AT: usize = 1 << 20;
@@ -53,7 +56,27 @@ fn forget(address: usize, size: usize) {
     }
 }
 
-fn maps(size: usize, flags: c_int, real: impl FnOnce() -> *mut c_void) -> *mut c_void {
+/// What a descriptor leads to, as memory; none if it leads nowhere.
+fn part(fd: c_int, offset: i64) -> Option<Part> {
+    let _errno = Errno::keep();
+    // SAFETY: zeroes are a result like any other, and it is of that size.
+    let (about, found) = unsafe {
+        let mut about: libc::stat = std::mem::zeroed();
+        let found = libc::fstat(fd, &raw mut about) == 0;
+        (about, found)
+    };
+    found.then_some(Part {
+        of: (about.st_dev, about.st_ino),
+        from: offset as usize,
+    })
+}
+
+fn maps(
+    size: usize,
+    flags: c_int,
+    (fd, offset): (c_int, i64),
+    real: impl FnOnce() -> *mut c_void,
+) -> *mut c_void {
     let Some(call) = Call::begin() else {
         return real();
     };
@@ -66,11 +89,11 @@ fn maps(size: usize, flags: c_int, real: impl FnOnce() -> *mut c_void) -> *mut c
             libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE
         ) {
             let _visit = Visit::begin();
-            let whose = match flags & libc::MAP_ANONYMOUS {
-                0 => Whose::Anybody,
-                _ => Whose::Family,
+            let (whose, part) = match flags & libc::MAP_ANONYMOUS {
+                0 => (Whose::Anybody, part(fd, offset)),
+                _ => (Whose::Family, None),
             };
-            shared_memory::add(at as usize..at as usize + size, whose);
+            shared_memory::add(at as usize..at as usize + size, whose, part);
         }
     }
     at
@@ -101,7 +124,7 @@ interpose! {
         fd: c_int,
         offset: i64,
     ) -> *mut c_void {
-        maps(size, flags, || libc::mmap(at, size, protection, flags, fd, offset))
+        maps(size, flags, (fd, offset), || libc::mmap(at, size, protection, flags, fd, offset))
     }
 
     fn mmap64(
@@ -112,7 +135,7 @@ interpose! {
         fd: c_int,
         offset: i64,
     ) -> *mut c_void {
-        maps(size, flags, || libc::mmap64(at, size, protection, flags, fd, offset))
+        maps(size, flags, (fd, offset), || libc::mmap64(at, size, protection, flags, fd, offset))
     }
 
     fn mprotect(at: *mut c_void, size: usize, protection: c_int) -> c_int {
@@ -211,7 +234,8 @@ interpose! {
                 let _visit = Visit::begin();
                 SEGMENTS.lock().push((at as usize, about.shm_segsz));
                 let range = at as usize..at as usize + about.shm_segsz;
-                shared_memory::add(range, Whose::Anybody);
+                let part = Part { of: (NO_DEVICE, segment as u64), from: 0 };
+                shared_memory::add(range, Whose::Anybody, Some(part));
             }
         }
         at

@@ -10,9 +10,11 @@
 //! On the way here the caller's address is noted; [`Call`] picks it up, so that
 //! stacks in reports end with the function the program called.
 
+pub(crate) mod asynchronous;
 pub(crate) mod atexit;
 pub(crate) mod barrier;
 pub(crate) mod c11;
+mod callbacks;
 pub(crate) mod condition;
 pub(crate) mod delayed;
 pub(crate) mod descriptors;

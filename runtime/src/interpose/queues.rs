@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 use super::descriptors::{Outcome, gets, hands_on, uses};
-use super::{Call, interpose};
+use super::{Call, callbacks, interpose};
 use crate::control::Came;
 use crate::control::clock::Until;
 use crate::sync;
@@ -18,6 +18,7 @@ mod real {
     use std::ffi::{c_int, c_long, c_void};
 
     unsafe extern "C" {
+        pub(super) fn mq_notify(queue: libc::mqd_t, event: *const libc::sigevent) -> c_int;
         pub(super) fn msgrcv(
             queue: c_int,
             to: *mut c_void,
@@ -190,6 +191,19 @@ interpose! {
     ) -> isize {
         receives(queue, to, priority, timeout, || {
             libc::mq_timedreceive(queue, to, size, priority, timeout)
+        })
+    }
+
+    fn mq_notify(queue: Queue, event: *const libc::sigevent) -> c_int {
+        let Some(call) = Call::begin() else {
+            return real::mq_notify(queue, event);
+        };
+        uses(&call, queue, || match callbacks::around(event, Some(queue)) {
+            Some((event, at)) => {
+                call.hands_on(at);
+                real::mq_notify(queue, &raw const event)
+            }
+            None => real::mq_notify(queue, event),
         })
     }
 

@@ -10,6 +10,7 @@ use std::ptr;
 use racehound_trace::Mode;
 
 use super::descriptors::{self, closing, opened};
+use super::files::makes_name;
 use super::{Call, Errno, interpose, randomness};
 use crate::control;
 use crate::sync::{self, Traits};
@@ -179,12 +180,24 @@ unsafe fn descriptor(stream: *mut Stream) -> c_int {
     unsafe { real::fileno_unlocked(stream) }
 }
 
+/// Whether a stream that is opened by a name, and in a mode, makes the name.
+unsafe fn is_new([path, mode]: [*const c_char; 2]) -> bool {
+    // SAFETY: strings, if there are any.
+    unsafe {
+        !mode.is_null()
+            && matches!(*mode as u8, b'w' | b'a')
+            && makes_name(libc::AT_FDCWD, path, libc::O_CREAT)
+    }
+}
+
 /// Makes a stream with a descriptor.
 unsafe fn opens(texts: [*const c_char; 2], real: impl FnOnce() -> *mut Stream) -> *mut Stream {
     let Some(call) = Call::begin() else {
         return real();
     };
     call.uses_names();
+    // SAFETY: what the real function is given.
+    descriptors::name_opened(&call, || unsafe { is_new(texts) });
     let stream = real();
     for text in texts {
         if !stream.is_null() || Errno::now() != libc::EFAULT {

@@ -10,6 +10,7 @@ use std::ffi::{c_int, c_long};
 use super::{Call, Errno, descriptors, futexes, interpose};
 use crate::abi::is_off;
 use crate::control::processor;
+use crate::control::signalling::Set;
 use crate::fork;
 use crate::tls::hot;
 
@@ -42,6 +43,18 @@ unsafe fn before(call: &Call, number: c_long, arguments: &Arguments) {
                 call.reads(part, size);
             }
             descriptors::hands_on(call, descriptor);
+        }
+        libc::SYS_sendfile => {
+            descriptors::learns(call, second as c_int);
+            descriptors::hands_on(call, descriptor);
+        }
+        libc::SYS_tee => {
+            descriptors::learns(call, descriptor);
+            descriptors::hands_on(call, second as c_int);
+        }
+        libc::SYS_splice | libc::SYS_copy_file_range => {
+            descriptors::learns(call, descriptor);
+            descriptors::hands_on(call, third as c_int);
         }
         libc::SYS_close => descriptors::closing(call, descriptor),
         libc::SYS_sched_setaffinity => processor::leave_to_program(),
@@ -81,6 +94,10 @@ unsafe fn after(call: &Call, number: c_long, arguments: &Arguments, result: isiz
             descriptors::learns(call, descriptor);
             writes(second, done);
         }
+        libc::SYS_sendfile => descriptors::learns(call, second as c_int),
+        libc::SYS_tee | libc::SYS_splice | libc::SYS_copy_file_range => {
+            descriptors::learns(call, descriptor);
+        }
         libc::SYS_readv | libc::SYS_preadv => {
             descriptors::learns(call, descriptor);
             let mut left = done;
@@ -98,6 +115,18 @@ unsafe fn after(call: &Call, number: c_long, arguments: &Arguments, result: isiz
         | libc::SYS_epoll_create
         | libc::SYS_epoll_create1 => {
             descriptors::opened(call, done as c_int);
+        }
+        libc::SYS_inotify_init | libc::SYS_inotify_init1 => {
+            descriptors::opened(call, done as c_int);
+            descriptors::tells_of_names(done as c_int);
+        }
+        libc::SYS_signalfd | libc::SYS_signalfd4 => {
+            if descriptor < 0 {
+                descriptors::opened(call, done as c_int);
+            }
+            // SAFETY: the kernel has read it.
+            let signals = unsafe { (second as *const Set).read() };
+            descriptors::tells_of_signals(done as c_int, signals);
         }
         libc::SYS_eventfd | libc::SYS_eventfd2 => {
             descriptors::opened(call, done as c_int);

@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_uint};
 use rustc_hash::FxHashMap;
 
 use super::files::{makes, with};
-use super::{Call, descriptors, interpose};
+use super::{Call, callbacks, descriptors, interpose};
 use crate::control::clock::Until;
 use crate::control::signalling::{Addressee, Letter};
 use crate::control::timers::{Key, Notice, Times};
@@ -144,50 +144,9 @@ fn first(clock: c_int, absolute: bool, times: &libc::itimerspec) -> Option<Until
     }
 }
 
-/// A function that the C library is to call in a thread of its own.
-struct Callback {
-    function: extern "C" fn(libc::sigval),
-    value: libc::sigval,
-}
-
 /// What timers call, by their numbers: who sets one hands on what it knows to the
 /// function.
 static CALLBACKS: Locked<Option<FxHashMap<usize, usize>>> = Locked::new(None);
-
-extern "C" fn call_back(callback: libc::sigval) {
-    let at = callback.sival_ptr;
-    // SAFETY: made by `with_callback`, and never freed: the C library does not say when
-    // it has made its last call.
-    let callback = unsafe { &*at.cast::<Callback>() };
-    if let Some(call) = Call::around(callback.function as usize) {
-        call.learns(at as usize);
-    }
-    (callback.function)(callback.value);
-}
-
-/// The same event, with a function of ours around the one that is to be called; none if
-/// it is not about a function.
-fn with_callback(event: &libc::sigevent) -> Option<(libc::sigevent, usize)> {
-    /// Where an event has its function: behind value, signal and kind.
-    const FUNCTION: usize = 16;
-    if event.sigev_notify != libc::SIGEV_THREAD {
-        return None;
-    }
-    let mut event = *event;
-    // SAFETY: what the kernel's and the C library's events have there.
-    let at = unsafe {
-        let function = (&raw mut event).cast::<u8>().add(FUNCTION).cast::<usize>();
-        let called: Option<extern "C" fn(libc::sigval)> = std::mem::transmute(function.read());
-        let callback = Box::leak(Box::new(Callback {
-            function: called?,
-            value: event.sigev_value,
-        }));
-        function.write(call_back as *const () as usize);
-        std::ptr::from_mut(callback)
-    };
-    event.sigev_value.sival_ptr = at.cast();
-    Some((event, at as usize))
-}
 
 /// The timer's function will know what the thread knows.
 fn tell_callback(call: &Call, timer: libc::timer_t) {
@@ -269,10 +228,7 @@ interpose! {
         let Some(call) = Call::begin() else {
             return libc::timer_create(clock, event, timer);
         };
-        let mut around = event.as_ref().and_then(|event| {
-            let _visit = Visit::begin();
-            with_callback(event)
-        });
+        let mut around = callbacks::around(event, None);
         let asked = around.as_mut().map_or(event, |(around, _)| &raw mut *around);
         let result = libc::timer_create(clock, asked, timer);
         if result != 0 {
