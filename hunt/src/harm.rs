@@ -184,6 +184,11 @@ impl Usual {
                 }
                 match failed_check(&execution.output.excerpt()) {
                     Some(line) => harm("assertion", shortened(&line)),
+                    // Who never says that all is well says something else by that.
+                    None if self.always_ails() => harm(
+                        OUTPUT,
+                        format!("exit code {code}; by itself {}", self.in_words()),
+                    ),
                     None => harm(
                         "exit-code",
                         format!("{code}; by itself {}", self.in_words()),
@@ -379,6 +384,19 @@ mod tests {
             known.add(&ended(ending, ""));
         }
         known.judge(execution).map(|harm| (harm.kind, harm.detail))
+    }
+
+    #[test]
+    fn an_exit_code_is_no_failure_where_none_says_that_all_is_well() {
+        let kind = |usual: &[u8], code| {
+            let usual: Vec<_> = usual.iter().map(|code| Ending::Code(*code)).collect();
+            harm(&usual, &ended(Ending::Code(code), "")).map(|(kind, _)| kind)
+        };
+        assert_eq!(kind(&[0, 0], 2).as_deref(), Some("exit-code"));
+        assert_eq!(kind(&[0, 1], 2).as_deref(), Some("exit-code"));
+        assert_eq!(kind(&[1, 1], 2).as_deref(), Some(OUTPUT));
+        assert_eq!(kind(&[1, 1], 1), None);
+        assert_eq!(kind(&[1, 1], 0), None);
     }
 
     #[test]

@@ -261,14 +261,20 @@ impl<'a> Hunting<'a> {
             Some(_) => Duration::ZERO,
             None => self.args.budget / IDLE_PART,
         };
-        let begun = Instant::now();
+        // To watch a program that hangs is not to look for anything.
+        let mut looked = Duration::ZERO;
         let mut gone = Ok(());
         while gone.is_ok()
             && !self.is_over_at(&course, runs)
-            && !(course.idle() >= PATIENCE && (course.has_confirmed() || begun.elapsed() >= enough))
+            && !(course.idle() >= PATIENCE
+                && (course.has_confirmed() || looked >= enough && course.stuck() == 0))
             && let Some((phase, tasks)) = course.round()
         {
+            let begun = Instant::now();
             gone = self.go_round(&mut course, phase, &tasks);
+            if phase != Phase::Observing {
+                looked += begun.elapsed();
+            }
         }
         course.close();
         self.settle(&course, test)?;

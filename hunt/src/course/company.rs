@@ -58,13 +58,17 @@ impl Company {
         let (others, failed) = self.others;
         let likely = (failed + 1) as f64 / (others + 2) as f64;
         let chance = (1.0 - likely).powi(self.alone.len() as i32);
-        self.refuted >= REFUTED || self.differs() && chance < DOUBTFUL
+        self.refuted >= REFUTED && self.is_well_alone() || self.differs() && chance < DOUBTFUL
     }
 
     /// Whether executions fail in company, and have not failed alone.
     fn differs(&self) -> bool {
-        let is_well = |ending: &Ending| *ending == WELL;
-        self.others.1 > 0 && !self.alone.is_empty() && self.alone.iter().all(is_well)
+        self.others.1 > 0 && !self.alone.is_empty() && self.is_well_alone()
+    }
+
+    /// Whether none has failed alone.
+    fn is_well_alone(&self) -> bool {
+        self.alone.iter().all(|ending| *ending == WELL)
     }
 }
 
@@ -107,5 +111,7 @@ mod tests {
         assert!(!company.is_crowd());
         company.refute();
         assert!(company.is_crowd());
+        company.ended(FAILED, true);
+        assert!(!company.is_crowd(), "it fails alone as well");
     }
 }

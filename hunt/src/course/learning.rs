@@ -182,7 +182,7 @@ impl Course {
         // What happened comes before what might.
         self.open
             .sort_by_key(|finding| std::cmp::Reverse(finding.status));
-        if let Some(harm) = harm.filter(|harm| harm.kind != "deadlock")
+        if let Some(harm) = harm.filter(|harm| harm.kind != "deadlock" && harm::is_failure(harm))
             && !self.is_explained(&harm)
         {
             let failure = Finding {
