@@ -30,9 +30,13 @@ pub(crate) fn is_active() -> bool {
     general::is_listening() || tape::is_recording()
 }
 
-/// The context of `place` in the current call, or of the call itself.
+/// The context of `place` in the current call, or of the call itself. Who has ended is in
+/// none.
 fn context(thread: &mut Thread, place: usize) -> Context {
+    // SAFETY: our own block.
+    let has_ended = unsafe { (*hot()).top.is_null() };
     match place {
+        _ if has_ended => Context::ROOT,
         0 => thread.context(0),
         place => thread.context_of(hot(), place),
     }
