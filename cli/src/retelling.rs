@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use racehound_hunt::interleaving::{self, Place};
 use racehound_hunt::{Assignment, Executor, Program, crew};
-use racehound_report::finding::{Finding, Interleaving, Kind, Status};
+use racehound_report::finding::{Finding, Interleaving, Kind, NOT_COPIED, Status};
 use racehound_schedule::Plan;
 use racehound_symbols::{Frame, Symbolizer};
 use racehound_trace::{Trace, binary};
@@ -126,13 +126,38 @@ fn retell(program: &mut Program, finding: &Finding) -> Option<Interleaving> {
         traces.truncate(1);
     }
     let symbols = Symbols::of(&program.path);
+    if finding
+        .accesses
+        .iter()
+        .any(|access| access.op == NOT_COPIED)
+    {
+        return of_child(finding, traces, &symbols);
+    }
     traces.iter().find_map(|(trace, is_childs)| {
         let mut told = interleaving::of(trace, finding, &symbols)?;
         if *is_childs {
-            interleaving::tell_of_child(&mut told);
+            interleaving::tell_of_child(&mut told, finding);
         }
         Some(told)
     })
+}
+
+/// What happened in a copy of the process, which may have got stuck before it has done
+/// anything.
+fn of_child(
+    finding: &Finding,
+    mut traces: Vec<(Trace, bool)>,
+    symbols: &Symbols<'_>,
+) -> Option<Interleaving> {
+    let is_of_one_child = traces.iter().filter(|(_, is_childs)| *is_childs).count() == 1;
+    traces.sort_by_key(|(_, is_childs)| !is_childs);
+    let (mut trace, _) = traces.into_iter().next()?;
+    if !is_of_one_child {
+        trace.events.clear();
+    }
+    let mut told = interleaving::of(&trace, finding, symbols)?;
+    interleaving::tell_of_child(&mut told, finding);
+    Some(told)
 }
 
 /// What each process has recorded, the first one first, and whether it is another.

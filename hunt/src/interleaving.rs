@@ -12,7 +12,9 @@
 
 use std::collections::BTreeMap;
 
-use racehound_report::finding::{Access, Finding, Interleaving, Kind, Step};
+use racehound_report::finding::{
+    AWAITS, Access, ENDED, FORK, Finding, INTERRUPTED, Interleaving, Kind, NOT_COPIED, Step,
+};
 use racehound_trace::event::Access as Memory;
 use racehound_trace::{Event, Op, SiteId, Space, SyncId, Tables, ThreadId, Trace};
 
@@ -118,9 +120,11 @@ pub fn of(trace: &Trace, finding: &Finding, names: &dyn Names) -> Option<Interle
     if steps.iter().any(|step| step.line.is_some()) {
         steps.retain(|step| !is_nowhere(step));
     }
+    steps.retain(|step| !step.object.starts_with(INTERNAL));
     if is_stuck {
-        steps.extend(waits(finding));
         rename(&mut steps, &teller.names_of_held(finding));
+        mark_causes(&mut steps, finding);
+        steps.extend(waits(finding));
     }
     let skipped = steps.len().saturating_sub(MOST);
     steps.drain(..skipped);
@@ -197,15 +201,56 @@ pub fn turns(trace: &Trace) -> usize {
         .count()
 }
 
-/// Says of the steps that they are of a process that the program has created.
-pub fn tell_of_child(interleaving: &mut Interleaving) {
+/// Says of the steps that they are of a process that the program has created, and what the
+/// finding says of its creation.
+pub fn tell_of_child(interleaving: &mut Interleaving, finding: &Finding) {
+    let before = |(number, access): (usize, &Access)| {
+        let op = match access.op.as_str() {
+            NOT_COPIED => "acquire",
+            FORK => "forks",
+            _ => return None,
+        };
+        Some(Step {
+            op: op.to_owned(),
+            object: access.locks.join(", "),
+            ..standing(number, access)
+        })
+    };
+    let before: Vec<Step> = (1..).zip(&finding.accesses).filter_map(before).collect();
+    let copier = before.iter().find(|step| step.op == "forks");
     let child = Step {
-        thread: "0".to_owned(),
+        thread: copier.map_or("0", |step| &step.thread).to_owned(),
         op: "goes on in a child".to_owned(),
         ..Step::default()
     };
-    interleaving.steps.insert(0, child);
+    let before = before.into_iter().chain([child]);
+    interleaving.steps.splice(0..0, before);
 }
+
+/// Marks where locks were taken that are never given back.
+fn mark_causes(steps: &mut Vec<Step>, finding: &Finding) {
+    for (number, cause) in (1..).zip(&finding.accesses) {
+        let is_lost = [ENDED, INTERRUPTED].contains(&cause.op.as_str());
+        let Some(lock) = cause.locks.first().filter(|_| is_lost) else {
+            continue;
+        };
+        let is_about = |step: &Step| step.thread == cause.thread && step.object == *lock;
+        let taken = steps.iter_mut().rev();
+        let mut taken = taken.filter(|step| step.op == "acquire" && is_about(step));
+        if let Some(step) = taken.next() {
+            step.access = Some(number);
+            // Who is interrupted while it gives a lock back has announced that only.
+            let mut is_after = false;
+            steps.retain(|step| {
+                is_after |= step.access == Some(number);
+                !(is_after && step.op == "release" && is_about(step))
+            });
+        }
+    }
+}
+
+/// What the runtime uses itself to tell who has heard of whom.
+const INTERNAL: &str = "racehound_runtime::";
 
 /// Whether nobody can tell what an access is about: a library does that by itself.
 fn is_nowhere(step: &Step) -> bool {
@@ -256,18 +301,17 @@ fn turn(interleaving: &mut Interleaving) {
 /// What threads wait for in the end, and for ever.
 fn waits(finding: &Finding) -> impl Iterator<Item = Step> + '_ {
     let waits = |(number, access): (usize, &Access)| {
-        let what = access.awaits.as_deref();
-        let (op, what) = match what.and_then(|what| what.split_once(", which thread ")) {
-            Some((lock, _)) => ("waits for", Some(lock)),
-            None => ("waits for ever", None),
-        };
+        let what = access.awaits.as_deref().unwrap_or_default();
+        let (what, _) = what.split_once(", which ").unwrap_or((what, ""));
+        let what = what.trim_start_matches("the end of ");
         Step {
-            op: op.to_owned(),
-            object: what.unwrap_or_default().to_owned(),
+            op: AWAITS.to_owned(),
+            object: what.to_owned(),
             ..standing(number, access)
         }
     };
-    (1..).zip(&finding.accesses).map(waits)
+    let accesses = (1..).zip(&finding.accesses);
+    accesses.filter(|(_, access)| !access.is_cause()).map(waits)
 }
 
 /// The access of a race after which the program came to grief, before the other thread,
@@ -468,7 +512,7 @@ impl Teller<'_> {
         for (thread, held) in &self.held {
             let thread = self.tables.thread_name(*thread);
             let mut accesses = finding.accesses.iter();
-            let access = accesses.find(|access| access.thread == thread);
+            let access = accesses.find(|access| access.thread == thread && !access.is_cause());
             // Both are in the order in which they were taken.
             if let Some(access) = access.filter(|access| access.locks.len() == held.len()) {
                 let pairs = held.iter().zip(&access.locks);

@@ -6,6 +6,7 @@
 //! | `race` | none, `use-after-free`, `vptr`, `vptr-use-after-free`, `external` | the two accesses: `read`, `write` | the memory |
 //! | `atomicity`, `atomic-set`, `pattern:NAME` | | the accesses of the pattern | the memory |
 //! | `deadlock` | `lock-order-inversion` | each `lock` of the circle, with the lock held meanwhile | the locks |
+//! | `deadlock` | | each `wait`; then what has brought it about: a lock taken by who `ended` with it, is `not-copied` to the child of a `fork`, or was `interrupted` by a handler | the locks, or what else is waited for |
 //! | `mutex-misuse` | `double-lock`, `unlock-unlocked`, `invalid-mutex`, `destroy-locked`, `read-lock-of-write-locked`, `read-unlock-of-write-locked`, `held` | the wrong operation first: `lock`, `unlock`, `destroy`, `use` | the lock |
 //! | `thread-leak` | | the `create` | the thread |
 //! | `failure` | the sort of harm | none | what is said of it |
@@ -200,7 +201,8 @@ pub struct Finding {
 impl Finding {
     /// What makes it the same finding: sort and sites, in no order.
     pub fn identity(&self) -> (String, Option<String>, Vec<String>) {
-        let mut sites: Vec<String> = self.accesses.iter().map(|a| a.site.clone()).collect();
+        let accesses = self.accesses.iter().filter(|a| !a.is_cause());
+        let mut sites: Vec<String> = accesses.map(|a| a.site.clone()).collect();
         sites.sort_unstable();
         // Nothing is known of a failure but what is said of it.
         if self.kind == Kind::Failure {
@@ -460,7 +462,28 @@ pub struct Access {
     pub source: Option<Excerpt>,
 }
 
+/// What begins the name of what is handed on to a handler of a signal, in steps.
+pub const HANDLER_OF: &str = "the handler of ";
+/// And of what is handed on to who waits for one.
+pub const SIGNAL: &str = "signal ";
+/// What a thread does in the last step of a deadlock.
+pub const AWAITS: &str = "awaits";
+
+/// Who took the lock here has ended without giving it back.
+pub const ENDED: &str = "ended";
+/// Who took the lock here is a thread that the copied process does not have.
+pub const NOT_COPIED: &str = "not-copied";
+/// Who took the lock here was interrupted by a signal's handler, which waits for it.
+pub const INTERRUPTED: &str = "interrupted";
+/// Here the process was copied.
+pub const FORK: &str = "fork";
+
 impl Access {
+    /// Whether it is what a deadlock was brought about by, and not a part of it.
+    pub fn is_cause(&self) -> bool {
+        [ENDED, NOT_COPIED, INTERRUPTED, FORK].contains(&self.op.as_str())
+    }
+
     /// Where to look: the access itself, or where the program's own code calls the library
     /// in whose header it is.
     pub fn spot(&self) -> Spot<'_> {

@@ -17,7 +17,8 @@ use crate::finding::{Access, Finding};
 
 /// The fingerprint: sixteen hexadecimal digits.
 pub fn of(finding: &Finding) -> String {
-    let mut places: Vec<String> = finding.accesses.iter().map(place).collect();
+    let accesses = finding.accesses.iter().filter(|a| !a.is_cause());
+    let mut places: Vec<String> = accesses.map(place).collect();
     places.sort_unstable();
     if places.is_empty() {
         places.push(without_positions(&finding.location.name));

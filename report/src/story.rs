@@ -214,8 +214,8 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
                 false => (' ', FAINT),
             };
             let text: String = text::printable(&text.replace('\t', "    "));
-            let text: String = text.chars().take(66).collect();
-            let _ = writeln!(out, "    {style}{mark}{number:>5} │ {text}{style:#}");
+            let line = text::cut(&format!("{mark}{number:>5} │ {text}"), WIDTH);
+            let _ = writeln!(out, "    {style}{line}{style:#}");
         }
     }
     if is_elsewhere {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::finding::{Access, Finding, Frame, Kind, Status, Step};
+use crate::finding::{self, Access, Finding, Frame, Kind, Status, Step};
 
 /// What stands out.
 pub(crate) const HEADING: Style = Style::new().bold();
@@ -113,6 +113,9 @@ pub fn deed(access: &Access) -> String {
     if is_free(access) {
         return printable(&format!("thread {} frees the block", access.thread));
     }
+    if access.is_cause() {
+        return printable(&format!("thread {} {}", access.thread, cause(access)));
+    }
     let locks = match &held(access)[..] {
         [] => "holding no lock".to_owned(),
         locks => format!("holding {}", locks.join(", ")),
@@ -129,6 +132,21 @@ pub fn deed(access: &Access) -> String {
     };
     let atomic = if access.atomic { ", atomically" } else { "" };
     printable(&format!("thread {} {verb}{atomic}, {locks}", access.thread))
+}
+
+/// What a thread did that others wait for ever.
+fn cause(access: &Access) -> String {
+    let lock = access.locks.join(", ");
+    match access.op.as_str() {
+        finding::ENDED => format!("took {lock}, and has ended without giving it back"),
+        finding::NOT_COPIED => {
+            format!("held {lock} at the fork; in the child nobody is left to give it back")
+        }
+        finding::INTERRUPTED => {
+            format!("took {lock}; a signal came before it had given it back, and its handler waits")
+        }
+        _ => "forks: the child has no other thread, but their locks as they are".to_owned(),
+    }
 }
 
 /// The locks that a thread holds, and which of them for reading.
@@ -153,7 +171,15 @@ fn is_free(access: &Access) -> bool {
 
 /// What a thread does in a step: `locks accounts`.
 pub fn step(step: &Step) -> String {
+    let (is_handler, is_signal) = (
+        step.object.starts_with(finding::HANDLER_OF),
+        step.object.starts_with(finding::SIGNAL),
+    );
     let verb = match step.op.as_str() {
+        "semaphore-post" if is_handler => "installs",
+        "semaphore-wait" if is_handler => "runs",
+        "semaphore-post" if is_signal => "sends",
+        "semaphore-wait" if is_signal => "receives",
         "read" => "reads",
         "write" => "writes",
         "atomic-load" => "loads",
@@ -263,9 +289,13 @@ pub(crate) fn fitting(line: &str, width: usize) -> String {
     if line.chars().count() <= width {
         return line.to_owned();
     }
-    let line = without_directories(line);
+    cut(&without_directories(line), width)
+}
+
+/// A line that is cut where it does not fit.
+pub(crate) fn cut(line: &str, width: usize) -> String {
     match line.chars().count() <= width {
-        true => line,
+        true => line.to_owned(),
         false => line.chars().take(width - 1).chain(['…']).collect(),
     }
 }

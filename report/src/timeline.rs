@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use crate::finding::{Interleaving, Step};
+use crate::finding::{AWAITS, Interleaving, Step};
 use crate::text::{self, FAINT, HARM, HEADING};
 
 /// Characters in a line, without the margin.
@@ -120,7 +120,8 @@ fn chosen(steps: &[Step], rows: usize) -> Vec<usize> {
     let candidates: Vec<usize> = (0..steps.len()).filter(involved).collect();
     // Where threads come to a stand, all that matters was before.
     let are_last = marked[0] + marked.len() == steps.len();
-    let lead = if are_last { rows } else { LEAD };
+    let are_stuck = steps.last().is_some_and(|step| step.op == AWAITS);
+    let lead = if are_last || are_stuck { rows } else { LEAD };
     // The nearer to a marked one, the better.
     let distance = |place: usize| {
         let to = |mark: &usize| {

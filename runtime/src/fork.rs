@@ -9,8 +9,9 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::context::Context;
 use crate::sweep::Pause;
 use crate::thread::Visit;
 use crate::tls::hot;
@@ -21,6 +22,40 @@ static COPIED: AtomicBool = AtomicBool::new(false);
 /// Whether the process was ever copied.
 pub(crate) fn has_copied() -> bool {
     COPIED.load(Ordering::Relaxed)
+}
+
+/// Where the program has asked for the copy, as far as that is known.
+static CALLED: AtomicU32 = AtomicU32::new(0);
+/// Who has.
+static COPIER: AtomicU32 = AtomicU32::new(0);
+static IS_COPY: AtomicBool = AtomicBool::new(false);
+
+/// Whether the process is a copy of another one.
+pub(crate) fn is_copy() -> bool {
+    IS_COPY.load(Ordering::Relaxed)
+}
+
+/// Who has made this copy, and where.
+pub(crate) fn origin() -> Option<(u32, Context)> {
+    let at = Context(CALLED.load(Ordering::Relaxed));
+    let is_known = is_copy() && at != Context::UNKNOWN;
+    is_known.then(|| (COPIER.load(Ordering::Relaxed), at))
+}
+
+/// Copies the process by `copy`, at the program's request.
+pub(crate) fn requested<R>(place: usize, copy: impl FnOnce() -> R) -> R {
+    let (context, number) = {
+        let visit = Visit::begin();
+        let thread = visit.thread();
+        (thread.context(place), thread.number)
+    };
+    CALLED.store(context.0, Ordering::Relaxed);
+    COPIER.store(number, Ordering::Relaxed);
+    let result = copy();
+    if !is_copy() {
+        CALLED.store(Context::UNKNOWN.0, Ordering::Relaxed);
+    }
+    result
 }
 
 /// What is kept while the process is copied.
@@ -91,6 +126,7 @@ pub(crate) extern "C" fn in_parent() {
 /// It has, and this is the copy.
 pub(crate) extern "C" fn in_child() {
     if let Some((pause, visit)) = resume() {
+        IS_COPY.store(true, Ordering::Relaxed);
         let gone = registry::only_me(visit.thread());
         report::reset_count();
         record::in_child(visit.thread(), &gone);

@@ -476,6 +476,15 @@ pub(crate) fn held_by(number: u32) -> Vec<(u32, Mode)> {
     holds.map(|h| (h.hold.lock.0, h.hold.mode)).collect()
 }
 
+/// Whether a thread that waits for its turn is in a handler of a signal.
+pub(crate) fn is_in_handler(number: u32) -> bool {
+    let all = all();
+    let thread = all.threads.get(number as usize).map_or(0, |i| i.thread);
+    // SAFETY: it is there as long as it is noted here, and does not run.
+    let thread = unsafe { (thread as *const Thread).as_ref() };
+    thread.is_some_and(|thread| thread.signals.handling > 0)
+}
+
 /// Whose stack an address is in; true if it is in what the C library keeps at
 /// its end, that is thread-local storage.
 pub(crate) fn whose_stack(address: usize) -> Option<(u32, bool)> {

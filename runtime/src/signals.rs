@@ -16,6 +16,8 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use racehound_report::finding::{HANDLER_OF, SIGNAL};
+
 use crate::context::Context;
 use crate::report::{self, Kind};
 use crate::thread::{self, Inside, Visit};
@@ -223,6 +225,48 @@ pub(crate) fn edge(signal: c_int) -> usize {
 /// interrupts somebody learns nothing of the sender: no standard says that it does.
 pub(crate) fn letters(signal: c_int) -> usize {
     action(signal).map_or(0, |action| std::ptr::from_ref(&action.flags) as usize)
+}
+
+/// What is handed on at an address, if that has to do with signals.
+pub(crate) fn describe(address: usize) -> Option<String> {
+    let signal = ACTIONS.iter().position(|action| {
+        let action = std::ptr::from_ref(action) as usize;
+        (action..action + size_of::<Action>()).contains(&address)
+    })? as c_int;
+    let name = name(signal);
+    Some(match address == edge(signal) {
+        true => format!("{HANDLER_OF}{name}"),
+        false => format!("{SIGNAL}{name}"),
+    })
+}
+
+/// What a signal is called: `SIGUSR1`.
+fn name(signal: c_int) -> String {
+    let name = match signal {
+        libc::SIGHUP => "HUP",
+        libc::SIGINT => "INT",
+        libc::SIGQUIT => "QUIT",
+        libc::SIGILL => "ILL",
+        libc::SIGTRAP => "TRAP",
+        libc::SIGABRT => "ABRT",
+        libc::SIGBUS => "BUS",
+        libc::SIGFPE => "FPE",
+        libc::SIGUSR1 => "USR1",
+        libc::SIGSEGV => "SEGV",
+        libc::SIGUSR2 => "USR2",
+        libc::SIGPIPE => "PIPE",
+        libc::SIGALRM => "ALRM",
+        libc::SIGTERM => "TERM",
+        libc::SIGCHLD => "CHLD",
+        libc::SIGCONT => "CONT",
+        libc::SIGURG => "URG",
+        libc::SIGVTALRM => "VTALRM",
+        libc::SIGPROF => "PROF",
+        libc::SIGWINCH => "WINCH",
+        libc::SIGIO => "IO",
+        other => return other.to_string(),
+    };
+    format!("SIG{name}")
 }
 
 /// Whether the thread itself has caused the signal.

@@ -31,7 +31,7 @@ use crate::interpose::Errno;
 use crate::log::Note;
 use crate::report::{self, Line, symbols};
 use crate::spool::Spool;
-use crate::{objects, options, output, registry};
+use crate::{objects, options, output, registry, signals};
 
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static TAPE: Mutex<Option<Tape>> = Mutex::new(None);
@@ -511,6 +511,10 @@ impl Recorder {
 /// number. The tape is not held.
 fn sync_name(number: usize) -> String {
     let past = u32::try_from(number).ok().and_then(objects::past);
+    let of_signals = |past: &objects::Past| signals::describe(past.address);
+    if let Some(name) = past.as_ref().and_then(of_signals) {
+        return name;
+    }
     let variable = past.and_then(|past| {
         let (variable, module) = symbols::variable(past.address)?;
         let start = variable.start as usize + module.bias;

@@ -278,3 +278,138 @@ fn what_gcc_alone_has_built_is_hunted_in() {
     assert!(text.contains("at program.c:7"), "{text}");
     assert!(!text.contains("By itself the program ends with"), "{text}");
 }
+
+/// A thread that returns with the lock, if it comes second.
+const ENDED: &str = r"
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int budget = 1;
+static void *spend(void *unused) {
+    pthread_mutex_lock(&lock);
+    if (budget == 0)
+        return unused;
+    budget--;
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, spend, 0);
+    pthread_create(&b, 0, spend, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    pthread_mutex_lock(&lock);
+    return budget;
+}
+";
+
+#[test]
+fn who_has_ended_with_a_lock_is_told() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.c", ENDED);
+    assert!(text.contains("held when it ended"), "{text}");
+    let took = line_of(&text, "(2) thread 0.");
+    assert!(text.contains("took lock, and has ended"), "{text}");
+    assert!(took < line_of(&text, "at program.c:6:5 in spend"), "{text}");
+    assert!(
+        line_of(&text, "(2) locks lock") < line_of(&text, "(1) awaits lock"),
+        "{text}"
+    );
+}
+
+/// A child that needs a lock which another thread may hold when it is made.
+const FORKED: &str = r"
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static int lines;
+static void note(void) {
+    pthread_mutex_lock(&log_lock);
+    lines++;
+    pthread_mutex_unlock(&log_lock);
+}
+static void *chatter(void *unused) {
+    for (int i = 0; i < 5; i++) note();
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    int status;
+    pthread_create(&thread, 0, chatter, 0);
+    pid_t child = fork();
+    if (child == 0) {
+        note();
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    pthread_join(thread, 0);
+    return status != 0;
+}
+";
+
+#[test]
+fn a_lock_that_somebody_held_at_a_fork_is_told_with_the_fork() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.c", FORKED);
+    line_of(
+        &text,
+        "(1) thread 0 waits for log_lock, which thread 0.1 held at the fork",
+    );
+    line_of(&text, "(2) thread 0.1 held log_lock at the fork");
+    line_of(&text, "(3) thread 0 forks");
+    line_of(&text, "at program.c:20:");
+    let steps = ["(2) locks log_lock", "(3) forks", "goes on in a child"];
+    let steps = steps.map(|step| line_of(&text, step));
+    assert!(steps.is_sorted(), "{text}");
+    assert!(steps[2] < line_of(&text, "(1) awaits log_lock"), "{text}");
+}
+
+/// A handler that takes the lock of whom it interrupts.
+const HANDLER: &str = r"
+#include <pthread.h>
+#include <signal.h>
+static pthread_mutex_t stats = PTHREAD_MUTEX_INITIALIZER;
+static int requests, dumps;
+static void dump(int unused) {
+    pthread_mutex_lock(&stats);
+    dumps += unused > 0;
+    pthread_mutex_unlock(&stats);
+}
+static void *serve(void *unused) {
+    for (int i = 0; i < 10; i++) {
+        pthread_mutex_lock(&stats);
+        requests++;
+        pthread_mutex_unlock(&stats);
+    }
+    return unused;
+}
+int main(void) {
+    struct sigaction action = {.sa_handler = dump};
+    pthread_t thread;
+    sigaction(SIGUSR1, &action, 0);
+    pthread_create(&thread, 0, serve, 0);
+    pthread_kill(thread, SIGUSR1);
+    pthread_join(thread, 0);
+    return requests != 10;
+}
+";
+
+#[test]
+fn whom_a_handler_has_interrupted_holds_the_lock() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.c", HANDLER);
+    line_of(
+        &text,
+        "(1) thread 0.1 waits for stats, which it holds itself, holding stats",
+    );
+    line_of(&text, "(3) thread 0.1 took stats; a signal came");
+    line_of(&text, "at program.c:13:9 in serve");
+    assert!(!text.contains("racehound_runtime"), "{text}");
+    for step in ["installs the handler of SIGUSR1", "sends signal SIGUSR1"] {
+        line_of(&text, step);
+    }
+    let runs = text.find("runs the handler of SIGUSR1").unwrap();
+    let locks = text.find("(3) locks stats").unwrap();
+    assert!(!text[locks..runs].contains("unlocks stats"), "{text}");
+}

@@ -5,9 +5,9 @@ use racehound_trace::Mode;
 use super::holders::Holders;
 use super::roster;
 use super::roster::{Roster, Standing, Want};
-use crate::report::{self, Wait};
+use crate::report::{self, Keeper, Kept, Wait};
 use crate::thread::Visit;
-use crate::{finish, output};
+use crate::{finish, fork, output, registry};
 
 /// Says who waits for what, and ends the process: it would hang for ever.
 pub(super) fn report() -> ! {
@@ -21,11 +21,13 @@ pub(super) fn report() -> ! {
 }
 
 /// What keeps a thread from getting a lock.
-fn obstacle(holders: &Holders, thread: u32, mode: Mode) -> String {
+fn obstacle(roster: &Roster, holders: &Holders, thread: u32, mode: Mode) -> String {
     if let Some(owner) = holders.owner {
-        return match owner == thread {
-            true => " that it holds itself:".to_owned(),
-            false => format!(" that T{owner} holds:"),
+        return match (owner == thread, why_kept(roster, owner, thread)) {
+            (true, _) => " that it holds itself:".to_owned(),
+            (false, Some(Kept::Ended)) => format!(" that T{owner} held when it ended:"),
+            (false, Some(Kept::NotCopied)) => format!(" that T{owner} held at the fork:"),
+            (false, _) => format!(" that T{owner} holds:"),
         };
     }
     match mode {
@@ -36,6 +38,37 @@ fn obstacle(holders: &Holders, thread: u32, mode: Mode) -> String {
             None => String::new(),
         },
     }
+}
+
+/// Why a thread that holds a lock will not give it back to one that waits for it, if it does
+/// not wait for anything itself.
+fn why_kept(roster: &Roster, holder: u32, waiting: u32) -> Option<Kept> {
+    let member = roster.members.get(holder as usize).and_then(Option::as_ref);
+    match member {
+        _ if holder == waiting => registry::is_in_handler(holder).then_some(Kept::Interrupted),
+        Some(member) => (member.standing == Standing::Ended).then_some(Kept::Ended),
+        None => fork::is_copy().then_some(Kept::NotCopied),
+    }
+}
+
+/// Those who hold a lock and will never give it back.
+fn keepers(roster: &Roster, address: usize, thread: u32) -> Vec<Keeper> {
+    let Some(holders) = roster.locks.holders(address) else {
+        return Vec::new();
+    };
+    let mut all: Vec<u32> = holders.owner.into_iter().collect();
+    all.extend(&holders.readers);
+    all.sort_unstable();
+    all.dedup();
+    let keeper = |holder: u32| {
+        let why = why_kept(roster, holder, thread)?;
+        Some(Keeper {
+            thread: holder,
+            address,
+            why,
+        })
+    };
+    all.into_iter().filter_map(keeper).collect()
 }
 
 fn what_is_done_once(doer: Option<u32>, thread: u32) -> String {
@@ -76,7 +109,9 @@ fn waits(roster: &Roster) -> Vec<Wait> {
         let (for_what, address) = match member.want {
             Want::Lock { address, mode, .. } => {
                 let holders = roster.locks.holders(address);
-                let why = holders.map_or(String::new(), |h| obstacle(h, number as u32, mode));
+                let why = holders.map_or(String::new(), |holders| {
+                    obstacle(roster, holders, number as u32, mode)
+                });
                 (format!("a lock{why}"), Some(address))
             }
             Want::Notice { lock, .. } if member.told => ("a lock:".to_owned(), Some(lock)),
@@ -111,6 +146,8 @@ fn waits(roster: &Roster) -> Vec<Wait> {
             for_end: matches!(member.want, Want::End(_)),
             address,
             object,
+            keepers: address.map_or(Vec::new(), |at| keepers(roster, at, number as u32)),
+            holds: roster.locks.of(number as u32),
         });
     }
     waits

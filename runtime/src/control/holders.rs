@@ -53,6 +53,20 @@ impl Locks {
         holders.is_none_or(|holders| holders.admits(thread, mode, reentrant))
     }
 
+    /// The locks that a thread holds, by address.
+    pub(super) fn of(&self, thread: u32) -> Vec<(usize, Mode)> {
+        let mode = |holders: &Holders| match holders.owner == Some(thread) {
+            true => Some(Mode::Exclusive),
+            false => holders.readers.contains(&thread).then_some(Mode::Shared),
+        };
+        let held = self.0.iter();
+        let mut held: Vec<_> = held
+            .filter_map(|(&address, holders)| Some((address, mode(holders)?)))
+            .collect();
+        held.sort_unstable_by_key(|(address, _)| *address);
+        held
+    }
+
     /// A thread has taken a lock.
     pub(super) fn taken(&mut self, thread: u32, address: usize, mode: Mode) {
         let holders = self.0.entry(address).or_default();

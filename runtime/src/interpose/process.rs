@@ -1,5 +1,5 @@
 //! Processes: copied, and ended at once. See [`fork`](crate::fork); `fork` itself
-//! tells of itself, and so does `exit`.
+//! tells of itself, but for where it is called, and so does `exit`.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -246,12 +246,22 @@ interpose! {
     /// The child of `vfork` runs on the parent's stack and memory, which our
     /// bookkeeping cannot follow. A true fork does all that the standard promises.
     fn vfork() -> libc::pid_t {
-        libc::fork()
+        match Call::begin() {
+            Some(call) => fork::requested(call.place, || libc::fork()),
+            None => libc::fork(),
+        }
+    }
+
+    fn fork() -> libc::pid_t {
+        match Call::begin() {
+            Some(call) => fork::requested(call.place, || libc::fork()),
+            None => libc::fork(),
+        }
     }
 
     fn _Fork() -> libc::pid_t {
         match Call::begin() {
-            Some(_call) => fork::around(|| real::_Fork()),
+            Some(call) => fork::requested(call.place, || fork::around(|| real::_Fork())),
             None => real::_Fork(),
         }
     }

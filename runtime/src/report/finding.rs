@@ -5,7 +5,7 @@ use racehound_report::finding as contract;
 use racehound_report::finding::{Finding, Status, is_librarys};
 use racehound_trace::Mode;
 
-use super::{Access, Edge, Kind, Line, Location, Report, Stuck, ThreadInfo};
+use super::{Access, Cause, Edge, Kept, Kind, Line, Location, Report, Stuck, ThreadInfo};
 use crate::{options, real, registry};
 
 /// What finds circles in the order of locks.
@@ -159,6 +159,7 @@ fn accesses(report: &Report) -> Vec<contract::Access> {
         awaits: Some(awaits(report, stuck)),
         ..done("wait", Some(path(stuck.thread)), &stuck.stack)
     });
+    let causes = report.causes.iter().map(|cause| cause_of(report, cause));
     let steps = report.stacks.iter().enumerate().map(|(i, stack)| match i {
         0 => done(report.kind.operation(), report.thread.map(path), stack),
         // Where what it collides with was done.
@@ -172,9 +173,25 @@ fn accesses(report: &Report) -> Vec<contract::Access> {
     accesses
         .chain(circle)
         .chain(stuck)
+        .chain(causes)
         .chain(steps)
         .chain(leaks)
         .collect()
+}
+
+/// What has brought it about that others wait.
+fn cause_of(report: &Report, cause: &Cause) -> contract::Access {
+    let op = match cause.kept {
+        Some((_, Kept::Ended)) => contract::ENDED,
+        Some((_, Kept::NotCopied)) => contract::NOT_COPIED,
+        Some((_, Kept::Interrupted)) => contract::INTERRUPTED,
+        None => contract::FORK,
+    };
+    let lock = cause.kept.map(|(lock, _)| report.mutex_name(lock));
+    contract::Access {
+        locks: lock.into_iter().collect(),
+        ..done(op, Some(path(cause.thread)), &cause.stack)
+    }
 }
 
 fn of_memory(report: &Report, access: &Access) -> contract::Access {

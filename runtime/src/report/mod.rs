@@ -24,7 +24,7 @@ use crate::interpose::{Errno, threads};
 use crate::locks::{self, LocksId};
 use crate::stamp::Stamp;
 use crate::thread::{self, Thread};
-use crate::{blocks, objects, options, output, real, registry};
+use crate::{blocks, fork, objects, options, output, real, registry};
 
 pub(crate) use racehound_report::glob::glob;
 pub(crate) use suppress::Suppressions;
@@ -168,6 +168,37 @@ pub(crate) struct ThreadInfo {
     pub(crate) stack: Vec<Line>,
 }
 
+/// Why a lock is not given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Its holder has ended.
+    Ended,
+    /// Its holder is a thread of the process that this one is a copy of.
+    NotCopied,
+    /// A handler of a signal, which waits for it, has interrupted its holder.
+    Interrupted,
+}
+
+impl Kept {
+    /// What has become of the holder: `which has ended`.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Self::Ended => "which has ended",
+            Self::NotCopied => "which is not in this copy of the process",
+            Self::Interrupted => "which the handler has interrupted",
+        }
+    }
+}
+
+/// Something done before, without which nobody would wait.
+pub(crate) struct Cause {
+    pub(crate) thread: u32,
+    /// The lock that was taken, and why it was not given back; nothing where the process
+    /// was copied.
+    pub(crate) kept: Option<(u32, Kept)>,
+    pub(crate) stack: Vec<Line>,
+}
+
 /// An edge of a circle of locks.
 pub(crate) struct Edge {
     pub(crate) from: u32,
@@ -206,6 +237,8 @@ pub(crate) struct Report {
     pub(crate) circle: Vec<Edge>,
     /// Threads that cannot go on.
     pub(crate) stuck: Vec<Stuck>,
+    /// What those wait for who cannot go on was brought about by.
+    pub(crate) causes: Vec<Cause>,
     pub(crate) reason: Option<Why>,
     /// Who did what is wrong, if it is not about accesses.
     pub(crate) thread: Option<u32>,
@@ -230,6 +263,7 @@ impl Report {
             stacks: Vec::new(),
             circle: Vec::new(),
             stuck: Vec::new(),
+            causes: Vec::new(),
             reason: None,
             thread: None,
             count: 1,
@@ -468,6 +502,31 @@ impl Reporter {
         report.threads.push(ThreadInfo { info, stack });
     }
 
+    /// Adds who holds a lock for ever that a thread waits for at `waiting`.
+    fn add_keeper(&mut self, report: &mut Report, keeper: &Keeper, waiting: Context) {
+        let &Keeper {
+            thread,
+            address,
+            why,
+        } = keeper;
+        let lock = objects::existing(address).map(|object| (object.id, object.mutex.taken));
+        let Some((id, taken)) = lock else {
+            return;
+        };
+        // A handler that has taken the lock itself has not interrupted who did.
+        let is_inside = why == Kept::Interrupted && outermost(taken) == outermost(waiting);
+        let is_known = |cause: &Cause| cause.thread == thread && cause.kept == Some((id, why));
+        if is_inside || report.causes.iter().any(is_known) {
+            return;
+        }
+        self.add_thread(report, thread);
+        report.causes.push(Cause {
+            thread,
+            kept: Some((id, why)),
+            stack: self.stack(taken),
+        });
+    }
+
     /// Adds who made the threads that play a part, and who made those.
     fn add_makers(&mut self, report: &mut Report) {
         let mut next = 0;
@@ -568,7 +627,16 @@ fn lock_name(location: &Location, address: usize, made: &[Line]) -> String {
 /// Whether a line is of the runtime itself: from where it calls the program back.
 fn is_ours(line: &Line) -> bool {
     let function = line.function.as_deref();
-    function.is_some_and(|name| name.starts_with(concat!(env!("CARGO_CRATE_NAME"), "::")))
+    let is_ours = |name: &str| {
+        let name = name.trim_start_matches('<');
+        name.starts_with(concat!(env!("CARGO_CRATE_NAME"), "::"))
+    };
+    function.is_some_and(is_ours)
+}
+
+/// The call that all others of a context are in.
+fn outermost(context: Context) -> Option<usize> {
+    context.places().last()
 }
 
 fn holds(set: LocksId) -> Vec<(u32, Mode)> {
@@ -821,6 +889,17 @@ pub(crate) struct Wait {
     pub(crate) address: Option<usize>,
     /// Where anything else is that it waits for.
     pub(crate) object: Option<usize>,
+    /// Those who hold the lock, and do not wait.
+    pub(crate) keepers: Vec<Keeper>,
+    /// The locks that it holds, by address: what it is about to give back as well.
+    pub(crate) holds: Vec<(usize, Mode)>,
+}
+
+/// A thread that holds a lock for ever.
+pub(crate) struct Keeper {
+    pub(crate) thread: u32,
+    pub(crate) address: usize,
+    pub(crate) why: Kept,
 }
 
 /// Reports that nobody can go on.
@@ -833,10 +912,17 @@ pub(crate) fn stuck(waits: Vec<Wait>) {
         for_end,
         address,
         object,
+        keepers,
+        holds,
     } in waits
     {
         let context = registry::parked_at(thread);
-        let locks = registry::held_by(thread);
+        let mut locks = registry::held_by(thread);
+        for (address, mode) in holds {
+            let id = objects::existing(address).map(|object| object.id);
+            let id = id.filter(|id| locks.iter().all(|(other, _)| other != id));
+            locks.extend(id.map(|id| (id, mode)));
+        }
         let lock = address.and_then(|address| Some(objects::existing(address)?.id));
         for &(id, _) in &locks {
             reporter.add_mutex(&mut report, id);
@@ -852,6 +938,19 @@ pub(crate) fn stuck(waits: Vec<Wait>) {
             lock,
             object: object.and_then(|address| Some(symbols::variable(address)?.0.name)),
             locks,
+            stack: reporter.stack(context),
+        });
+        for keeper in keepers {
+            reporter.add_keeper(&mut report, &keeper, context);
+        }
+    }
+    let is_copys = |cause: &Cause| matches!(cause.kept, Some((_, Kept::NotCopied)));
+    if report.causes.iter().any(is_copys)
+        && let Some((thread, context)) = fork::origin()
+    {
+        report.causes.push(Cause {
+            thread,
+            kept: None,
             stack: reporter.stack(context),
         });
     }

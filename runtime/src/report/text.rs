@@ -54,6 +54,17 @@ fn write_report(out: &mut String, report: &Report) -> std::fmt::Result {
         )?;
         write_stack(out, &stuck.stack)?;
     }
+    for cause in &report.causes {
+        let who = thread_name(cause.thread);
+        match cause.kept {
+            Some((lock, why)) => {
+                let (lock, fate) = (report.mutex_number(lock), why.in_words());
+                writeln!(out, "  {who}, {fate}, took M{lock} here:")?;
+            }
+            None => writeln!(out, "  {who} had copied the process before:")?,
+        }
+        write_stack(out, &cause.stack)?;
+    }
     if report.met {
         writeln!(
             out,
