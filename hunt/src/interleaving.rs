@@ -13,7 +13,8 @@
 use std::collections::BTreeMap;
 
 use racehound_report::finding::{
-    AWAITS, Access, ENDED, FORK, Finding, INTERRUPTED, Interleaving, Kind, NOT_COPIED, Step,
+    AWAITS, Access, BLOCK, ENDED, FORK, Finding, INTERRUPTED, Interleaving, Kind, NOT_COPIED, Step,
+    is_librarys,
 };
 use racehound_trace::event::Access as Memory;
 use racehound_trace::{Event, Op, SiteId, Space, SyncId, Tables, ThreadId, Trace};
@@ -183,6 +184,9 @@ pub fn add(finding: &mut Finding, mut interleaving: Interleaving) {
         let number = step.access.and_then(|number| number.checked_sub(1));
         if let Some(access) = number.and_then(|at| finding.accesses.get(at)) {
             let spot = access.spot();
+            if access.is_free() {
+                "frees".clone_into(&mut step.op);
+            }
             if spot.line != access.line {
                 step.file = spot.file.map(str::to_owned);
                 step.line = spot.line;
@@ -255,7 +259,10 @@ const INTERNAL: &str = "racehound_runtime::";
 /// Whether nobody can tell what an access is about: a library does that by itself.
 fn is_nowhere(step: &Step) -> bool {
     let is_access = ["read", "write"].contains(&step.op.as_str());
-    is_access && step.access.is_none() && step.object.is_empty() && step.line.is_none()
+    let is_atomic = step.op.starts_with("atomic-");
+    let is_librarys = step.file.as_deref().is_some_and(is_librarys);
+    let is_nowhere = is_access && step.line.is_none() || is_atomic && is_librarys;
+    is_nowhere && step.access.is_none() && step.object.is_empty()
 }
 
 /// Calls locks by their better names.
@@ -616,7 +623,12 @@ impl Teller<'_> {
         let is_one = |all: &Memory| self.concerned.iter().all(|other| other.overlaps(*all));
         let named = !self.name.is_empty() && !self.name.starts_with("0x");
         match one {
-            Some(one) if named && is_one(one) && one.overlaps(memory) => self.name.clone(),
+            Some(one) if named && is_one(one) && one.overlaps(memory) => {
+                match self.name.starts_with(BLOCK) {
+                    true => "the block".to_owned(),
+                    false => self.name.clone(),
+                }
+            }
             _ => match self.tables.variable_at(memory.loc) {
                 Some(_) => self.tables.shown_loc(self.space, memory.loc),
                 None => self.names.memory(memory.loc.0).unwrap_or_default(),

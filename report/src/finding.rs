@@ -469,6 +469,9 @@ pub const SIGNAL: &str = "signal ";
 /// What a thread does in the last step of a deadlock.
 pub const AWAITS: &str = "awaits";
 
+/// What begins the name of memory from the heap: where it was allocated follows.
+pub const BLOCK: &str = "block from ";
+
 /// Who took the lock here has ended without giving it back.
 pub const ENDED: &str = "ended";
 /// Who took the lock here is a thread that the copied process does not have.
@@ -482,6 +485,17 @@ impl Access {
     /// Whether it is what a deadlock was brought about by, and not a part of it.
     pub fn is_cause(&self) -> bool {
         [ENDED, NOT_COPIED, INTERRUPTED, FORK].contains(&self.op.as_str())
+    }
+
+    /// Whether the block is given back by that. Which locks were held then is not known, and
+    /// would not excuse it.
+    pub fn is_free(&self) -> bool {
+        let Some(Frame { function, .. }) = self.stack.first() else {
+            return false;
+        };
+        let is_write = self.op == "write" && !self.atomic;
+        let is_freed = ["free", "realloc"].contains(&&**function);
+        is_write && (is_freed || function.starts_with("operator delete"))
     }
 
     /// Where to look: the access itself, or where the program's own code calls the library

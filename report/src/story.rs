@@ -24,9 +24,22 @@ pub fn all(report: &Report) -> String {
     let findings = || report.findings.iter();
     let mut predicted: Vec<&Finding> = Vec::new();
     let mut otherwise: Vec<&Finding> = Vec::new();
+    let mut used: Vec<&Finding> = Vec::new();
+    let mut freed: BTreeSet<Gone<'_>> = BTreeSet::new();
     let mut told: BTreeSet<Functions<'_>> = BTreeSet::new();
     let mut seen: BTreeSet<Place<'_>> = BTreeSet::new();
     for one in findings().filter(|f| !is_open(f) && !known(f)) {
+        // Who uses a block that is gone uses many parts of it.
+        if let Some(block) = gone(one)
+            && !freed.insert(block)
+        {
+            used.push(one);
+            continue;
+        }
+        if is_in_a_block_that_is_gone(one, &freed) {
+            used.push(one);
+            continue;
+        }
         // What a container does in there is one bug, in however many of its lines.
         if is_in_a_library(one) && !seen.insert(lines(one)) {
             otherwise.push(one);
@@ -43,6 +56,7 @@ pub fn all(report: &Report) -> String {
     let known: Vec<&Finding> = findings().filter(known).collect();
     let open: Vec<&Finding> = findings().filter(is_open).collect();
     for (heading, listed) in [
+        ("The same block, used after it was freed:", used),
         ("The same, elsewhere in the library:", otherwise),
         ("Predicted as well:", predicted),
         ("Suspected, tried, and did not happen:", open),
@@ -66,6 +80,34 @@ pub fn all(report: &Report) -> String {
         }
     }
     out
+}
+
+/// A block that is freed and used: its name, where it is freed, which function uses it, and
+/// whether that hurts.
+type Gone<'a> = (&'a str, Spot<'a>, Option<&'a str>, bool);
+
+/// The block that a finding is about, if that is used after it was freed.
+fn gone(finding: &Finding) -> Option<Gone<'_>> {
+    let [first, second] = &finding.accesses[..] else {
+        return None;
+    };
+    let (free, user) = match (first.is_free(), second.is_free()) {
+        (true, false) => (first, second),
+        (false, true) => (second, first),
+        _ => return None,
+    };
+    let name = finding.location.name.as_str();
+    let is_harmful = finding.harm.is_some();
+    Some((name, free.spot(), user.spot().function, is_harmful))
+}
+
+/// Whether a lock is used wrongly that is in a block which was told to be freed too early.
+fn is_in_a_block_that_is_gone(finding: &Finding, freed: &BTreeSet<Gone<'_>>) -> bool {
+    let is_inside = |(name, ..): &Gone<'_>| {
+        let lock = finding.location.name.strip_prefix(name);
+        lock.is_some_and(|rest| rest.is_empty() || rest.starts_with('+'))
+    };
+    finding.kind == Kind::MutexMisuse && freed.iter().any(is_inside)
 }
 
 /// What a finding is about, by functions: data that are handed over are suspected field by

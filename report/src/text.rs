@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::finding::{self, Access, Finding, Frame, Kind, Status, Step};
+use crate::finding::{self, Access, Finding, Frame, Kind, Location, Status, Step};
 
 /// What stands out.
 pub(crate) const HEADING: Style = Style::new().bold();
@@ -103,14 +103,23 @@ pub fn what(finding: &Finding) -> String {
         ("address", Some(access)) if finding.location.name.starts_with("0x") => {
             format!("memory used at {}", access.site)
         }
+        ("global", _) if finding.locations <= 1 => with_offset(&finding.location),
         _ => finding.location.name.clone(),
     };
     format!("{} {}{more}{detail}", printable(kind), printable(&name))
 }
 
+/// Which part of a variable it is about: `table+8`.
+fn with_offset(location: &Location) -> String {
+    match location.offset {
+        Some(offset @ 1..) => format!("{}+{offset}", location.name),
+        _ => location.name.clone(),
+    }
+}
+
 /// What a thread does there: `thread 0.1 writes, holding accounts`.
 pub fn deed(access: &Access) -> String {
-    if is_free(access) {
+    if access.is_free() {
         return printable(&format!("thread {} frees the block", access.thread));
     }
     if access.is_cause() {
@@ -156,17 +165,6 @@ fn held(access: &Access) -> Vec<String> {
         false => lock.clone(),
     };
     access.locks.iter().map(name).collect()
-}
-
-/// Whether the block is given back by that. Which locks were held then is not known, and
-/// would not excuse it.
-fn is_free(access: &Access) -> bool {
-    let Some(Frame { function, .. }) = access.stack.first() else {
-        return false;
-    };
-    let is_write = access.op == "write" && !access.atomic;
-    is_write
-        && (["free", "realloc"].contains(&&**function) || function.starts_with("operator delete"))
 }
 
 /// What a thread does in a step: `locks accounts`.
@@ -236,7 +234,7 @@ fn access_line(out: &mut String, number: &str, access: &Access) {
     };
     let is_access = ["read", "write"].contains(&access.op.as_str());
     let locks = match (is_access, &held(access)[..]) {
-        (true, []) if is_free(access) => ", which frees it".to_owned(),
+        (true, []) if access.is_free() => ", which frees it".to_owned(),
         (true, []) => ", protected by no lock".to_owned(),
         (true, locks) => format!(", protected by {}", locks.join(", ")),
         (false, []) => String::new(),

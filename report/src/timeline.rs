@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use crate::finding::{AWAITS, Interleaving, Step};
+use crate::finding::{AWAITS, Interleaving, Step, is_librarys};
 use crate::text::{self, FAINT, HARM, HEADING};
 
 /// Characters in a line, without the margin.
@@ -69,7 +69,11 @@ fn name(thread: &str) -> String {
 
 /// A step, with the line on the right.
 fn cell(out: &mut String, step: &Step, width: usize, is_listed: bool) {
-    let line = step.line.map(|line| format!(":{line}")).unwrap_or_default();
+    // Lines are the program's, unless it is said of which file they are.
+    let file = step.file.as_deref().filter(|file| is_librarys(file));
+    let file = file.map_or("", |file| file.rsplit('/').next().unwrap_or(file));
+    let line = step.line.map(|line| format!("{file}:{line}"));
+    let line = line.unwrap_or_default();
     let mark = step.access.map(|number| format!("({number}) "));
     let who = is_listed.then(|| format!("{} ", name(&step.thread)));
     let mut what = who.unwrap_or_default() + &mark.unwrap_or_default() + &text::step(step);

@@ -205,7 +205,7 @@ fn memory_that_is_filled_is_filled_at_a_line() {
     for compiler in compilers.iter().filter(is_there) {
         let shop = Workshop::new();
         let text = told_of(&shop, compiler, "program.c", FILLED);
-        assert!(text.contains("R1 race on page  confirmed"), "{text}");
+        assert!(text.contains("R1 race on page+17  confirmed"), "{text}");
         assert!(
             text.contains("at program.c:6:5 in clear"),
             "{compiler}: {text}"
@@ -412,4 +412,68 @@ fn whom_a_handler_has_interrupted_holds_the_lock() {
     let runs = text.find("runs the handler of SIGUSR1").unwrap();
     let locks = text.find("(3) locks stats").unwrap();
     assert!(!text[locks..runs].contains("unlocks stats"), "{text}");
+}
+
+/// A block that is used at several lines after it may have been freed, with a lock in it.
+const REQUEST: &str = r"
+#include <pthread.h>
+#include <stdlib.h>
+struct request { pthread_mutex_t lock; int done, result; };
+static struct request *queued;
+static void *worker(void *unused) {
+    struct request *request = __atomic_exchange_n(&queued, 0, __ATOMIC_ACQ_REL);
+    if (request) {
+        pthread_mutex_lock(&request->lock);
+        request->result = 42;
+        request->done = 1;
+        pthread_mutex_unlock(&request->lock);
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    struct request *request = calloc(1, sizeof *request);
+    pthread_mutex_init(&request->lock, 0);
+    __atomic_store_n(&queued, request, __ATOMIC_RELEASE);
+    pthread_create(&thread, 0, worker, 0);
+    free(request);
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+#[test]
+fn a_block_that_is_gone_is_told_once() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.c", REQUEST);
+    let frees = text.matches("thread 0 frees the block").count();
+    assert_eq!(frees, 1, "{text}");
+    line_of(&text, "The same block, used after it was freed:");
+    assert!(!text.contains("writes block"), "{text}");
+    line_of(&text, "(1) frees the block");
+}
+
+/// Two threads that mean the same element.
+const ELEMENT: &str = r"
+#include <pthread.h>
+static struct { long weight, uses; } tool[4];
+static void *use(void *unused) {
+    tool[1].uses++;
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, use, 0);
+    pthread_create(&b, 0, use, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+
+#[test]
+fn which_part_of_a_variable_it_is_about_is_told() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.c", ELEMENT);
+    assert!(text.contains("R1 race on tool+24  confirmed"), "{text}");
 }

@@ -352,7 +352,7 @@ pub(super) fn name(location: &Location, address: usize) -> String {
         }
         Location::Global { name, .. } => name.clone(),
         Location::Heap { block, stack } => match users(stack) {
-            Some(line) => format!("block from {}", site(line)),
+            Some(line) => format!("{}{}", contract::BLOCK, site(line)),
             None => format!("block of {} bytes", block.size),
         },
         Location::Stack(thread) => format!("stack of thread {}", path(*thread)),
@@ -415,7 +415,8 @@ fn about<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> contract::L
 }
 
 fn memory(report: &Report, location: &Location) -> contract::Location {
-    let address = report.accesses.iter().map(|access| access.address).min();
+    // Where both are.
+    let address = report.accesses.iter().map(|access| access.address).max();
     let address = address.unwrap_or(0);
     let (what, size, thread, stack) = match location {
         Location::Global { size, .. } => ("global", *size, None, None),

@@ -634,6 +634,15 @@ fn is_ours(line: &Line) -> bool {
     function.is_some_and(is_ours)
 }
 
+/// What people would call what is at an address, if it is in a variable.
+fn variable_name(address: usize) -> Option<String> {
+    let (variable, module) = symbols::variable(address)?;
+    Some(match address - module.bias - variable.start as usize {
+        0 => variable.name,
+        offset => format!("{}+{offset}", variable.name),
+    })
+}
+
 /// The call that all others of a context are in.
 fn outermost(context: Context) -> Option<usize> {
     context.places().last()
@@ -936,7 +945,7 @@ pub(crate) fn stuck(waits: Vec<Wait>) {
             for_what,
             for_end,
             lock,
-            object: object.and_then(|address| Some(symbols::variable(address)?.0.name)),
+            object: object.and_then(variable_name),
             locks,
             stack: reporter.stack(context),
         });
