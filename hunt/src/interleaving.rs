@@ -262,7 +262,10 @@ fn is_nowhere(step: &Step) -> bool {
     let is_atomic = step.op.starts_with("atomic-");
     let is_librarys = step.file.as_deref().is_some_and(is_librarys);
     let is_nowhere = is_access && step.line.is_none() || is_atomic && is_librarys;
-    is_nowhere && step.access.is_none() && step.object.is_empty()
+    let is_of_nobody = is_nowhere && step.object.is_empty();
+    // What a library hands on in a program that has not begun.
+    let is_handed_on = step.op.starts_with("semaphore-") && step.line.is_none();
+    (is_of_nobody || is_handed_on) && step.access.is_none()
 }
 
 /// Calls locks by their better names.

@@ -22,6 +22,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use racehound_report::finding::is_librarys;
 use racehound_trace::binary::{Strand, Writer};
 use racehound_trace::{FunctionId, Loc, NameId, Op, Site, SiteId, Space, SyncId, Tables, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -118,6 +119,8 @@ enum Spot {
     /// The place of an access that the compiler has announced.
     Place(usize),
     Context(Context),
+    /// The same, of what is no access to memory.
+    Deed(Context),
 }
 
 impl Tape {
@@ -238,7 +241,7 @@ impl Spot {
     fn line(self) -> Option<Line> {
         let place = match self {
             Self::Place(place) => place,
-            Self::Context(context) => {
+            Self::Context(context) | Self::Deed(context) => {
                 let mut places = context.places();
                 // A function of the C library is where the program calls it.
                 let place = places.next().unwrap_or(0);
@@ -251,6 +254,33 @@ impl Spot {
         let place = place & !report::VPTR;
         let lines = (place != 0).then(|| symbols::lines(place));
         lines.into_iter().flatten().next()
+    }
+
+    /// The same, for who wants to read it: what a library does, unless it is an access, is
+    /// done where the program's own code has it done.
+    fn readable_line(self) -> Option<Line> {
+        let line = self.line()?;
+        let is_users = |line: &Line| {
+            let file = line.file.as_deref();
+            file.is_some_and(|file| !is_librarys(file)) && !report::is_ours(line)
+        };
+        let context = match self {
+            Self::Deed(context) if !is_users(&line) => context,
+            _ => return Some(line),
+        };
+        let places = context.places().map(|place| place & !report::VPTR);
+        let places = places.filter(|place| *place != 0);
+        let users = places.flat_map(symbols::lines).find(is_users);
+        Some(match users {
+            None => line,
+            Some(users) => Line {
+                function: users.function,
+                file: users.file,
+                line: users.line,
+                column: users.column,
+                ..line
+            },
+        })
     }
 }
 
@@ -323,20 +353,26 @@ impl Pending {
 
     /// The same of a context.
     fn site_of_context(&mut self, context: Context, address: Option<usize>) -> SiteId {
-        let slot = (context.0 ^ context.0 >> 9) as usize % Self::KNOWN;
+        /// No context has a number as large.
+        const DEED: u32 = 1 << 31;
+        let (key, spot) = match address {
+            Some(_) => (context.0, Spot::Context(context)),
+            None => (context.0 | DEED, Spot::Deed(context)),
+        };
+        let slot = (key ^ key >> 9) as usize % Self::KNOWN;
         let (known, site) = self.contexts[slot];
-        if known == context.0 {
+        if known == key {
             return site;
         }
-        let site = self.find_site(Spot::Context(context), address);
-        self.contexts[slot] = (context.0, site);
+        let site = self.find_site(spot, address);
+        self.contexts[slot] = (key, site);
         site
     }
 
     fn site(&mut self, spot: Spot) -> SiteId {
         match spot {
             Spot::Place(place) => self.site_of_place(place, None),
-            Spot::Context(context) => self.site_of_context(context, None),
+            Spot::Context(context) | Spot::Deed(context) => self.site_of_context(context, None),
         }
     }
 
@@ -347,7 +383,7 @@ impl Pending {
             .as_ref()
             .and_then(|tape| tape.sites.get(&spot).copied());
         known.unwrap_or_else(|| {
-            let line = spot.line();
+            let line = spot.readable_line();
             let variable = address.and_then(Global::at);
             let mut guard = tape();
             let Some(tape) = guard.as_mut() else {

@@ -108,6 +108,19 @@ fn locks_without_a_name_are_called_by_lines_of_the_program() {
     assert_ne!(held(0), held(1), "{text}");
 }
 
+#[test]
+fn what_a_header_does_is_told_where_it_is_used() {
+    let shop = Workshop::new();
+    shop.write("program.cpp", TWO_ORDERS);
+    let flags = ["-g", "-O0", "-pthread", "program.cpp", "-o", "program"];
+    let built = shop.racehound(&[&["c++"][..], &flags].concat());
+    assert!(built.status.success(), "{built:?}");
+    let hunt = ["hunt", "--budget", "60s", "--", "./program"];
+    let text = stdout(&shop.racehound(&hunt));
+    let is_first = |line: &&str| line.contains(" locks ") && line.ends_with(" :6");
+    assert_eq!(text.lines().filter(is_first).count(), 2, "{text}");
+}
+
 /// A container that two threads use without a lock.
 const CONTAINER: &str = r"
 #include <map>

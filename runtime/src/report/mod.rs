@@ -625,7 +625,7 @@ fn lock_name(location: &Location, address: usize, made: &[Line]) -> String {
 }
 
 /// Whether a line is of the runtime itself: from where it calls the program back.
-fn is_ours(line: &Line) -> bool {
+pub(crate) fn is_ours(line: &Line) -> bool {
     let function = line.function.as_deref();
     let is_ours = |name: &str| {
         let name = name.trim_start_matches('<');
