@@ -174,6 +174,10 @@ impl<N: Naming> Strategy for Replay<N> {
         }
     }
 
+    fn yields(&mut self, thread: ThreadId) {
+        self.rest.yields(thread);
+    }
+
     /// Who went then, if it still sleeps.
     fn awaits(&self) -> Option<ThreadId> {
         match self.expected()? {

@@ -705,3 +705,41 @@ fn plans_that_make_no_sense_are_refused() {
         assert!(stderr(&output).contains(because), "{}", stderr(&output));
     }
 }
+
+/// Who takes a lock, sees that nothing has changed and gives it back, over and over, lets
+/// others go at last, however steady the strategy is.
+#[test]
+fn who_polls_under_a_lock_is_left_for_others() {
+    let shop = written(
+        r#"
+#include <pthread.h>
+#include <sched.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static int done;
+static void *poll(void *unused) {
+    for (int seen = 0; !seen; sched_yield()) {
+        pthread_mutex_lock(&lock);
+        seen = done;
+        pthread_mutex_unlock(&lock);
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t other;
+    pthread_mutex_lock(&lock);
+    pthread_create(&other, NULL, poll, NULL);
+    pthread_cond_timedwait(&condition, &lock, &(struct timespec){0, 0});
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&lock);
+    done = 1;
+    pthread_mutex_unlock(&lock);
+    pthread_join(other, NULL);
+}
+"#,
+    );
+    for schedule in ["sequential", "random"] {
+        let output = scheduled(&shop, &["--detector", "none", "--schedule", schedule]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+}
