@@ -714,10 +714,12 @@ fn who_polls_under_a_lock_is_left_for_others() {
         r#"
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static sem_t begun;
 static int done;
 static void *poll(void *unused) {
+    sem_post(&begun);
     for (int seen = 0; !seen; sched_yield()) {
         pthread_mutex_lock(&lock);
         seen = done;
@@ -727,10 +729,9 @@ static void *poll(void *unused) {
 }
 int main(void) {
     pthread_t other;
-    pthread_mutex_lock(&lock);
+    sem_init(&begun, 0, 0);
     pthread_create(&other, NULL, poll, NULL);
-    pthread_cond_timedwait(&condition, &lock, &(struct timespec){0, 0});
-    pthread_mutex_unlock(&lock);
+    sem_wait(&begun);
     pthread_mutex_lock(&lock);
     done = 1;
     pthread_mutex_unlock(&lock);
