@@ -538,7 +538,7 @@ pub struct Spot<'a> {
 }
 
 /// One frame of a stack.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// The function; module and offset where it has no name.
     pub function: String,

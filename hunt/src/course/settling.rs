@@ -151,6 +151,10 @@ impl Course {
         }
         finding.status = Status::Confirmed;
         finding.schedule = Some(schedule);
+        let seen = happened
+            .iter()
+            .flat_map(|(_, execution)| &execution.findings);
+        tell_how_they_got_there(&mut finding, seen);
         let run = self.runs;
         let harms = happened.iter().filter_map(|(plan, execution)| {
             let harm = self.usual.judge(execution)?;
@@ -265,6 +269,20 @@ impl Course {
     }
 }
 
+/// A trace knows where accesses were, but not by which calls the threads came there. Who
+/// has stood at them knows.
+fn tell_how_they_got_there<'a>(finding: &mut Finding, seen: impl Iterator<Item = &'a Finding>) {
+    let accesses: Vec<_> = seen.flat_map(|seen| &seen.accesses).collect();
+    for access in &mut finding.accesses {
+        let seen = accesses.iter().filter(|seen| seen.site == access.site);
+        if let Some(seen) = seen.max_by_key(|seen| seen.stack.len())
+            && seen.stack.len() > access.stack.len()
+        {
+            access.stack.clone_from(&seen.stack);
+        }
+    }
+}
+
 /// Whether the same has come of two executions.
 fn is_same(one: &Harm, other: &Harm) -> bool {
     let what = |harm: &Harm| (harm.kind.clone(), harm::lasting(&harm.detail).to_owned());
@@ -300,4 +318,31 @@ pub(super) fn status_of_what_happens(finding: &Finding) -> Option<Status> {
 fn forget_attempts(finding: &mut Finding) {
     finding.reasons.retain(|reason| reason.by != "racefuzzer");
     finding.found_by.retain(|by| by != "racefuzzer");
+}
+
+#[cfg(test)]
+mod tests {
+    use racehound_report::finding::{Access, Frame};
+
+    use super::*;
+
+    #[test]
+    fn who_has_stood_at_an_access_knows_how_the_thread_got_there() {
+        let finding = |stacks: [(&str, usize); 2]| Finding {
+            accesses: stacks
+                .map(|(site, depth)| Access {
+                    site: site.to_owned(),
+                    stack: vec![Frame::default(); depth],
+                    ..Access::default()
+                })
+                .to_vec(),
+            ..Finding::default()
+        };
+        let depths = |finding: &Finding| finding.accesses.iter().map(|a| a.stack.len()).collect();
+        let mut predicted = finding([("a", 1), ("b", 1)]);
+        let seen = [finding([("b", 3), ("c", 5)]), finding([("b", 2), ("c", 1)])];
+        tell_how_they_got_there(&mut predicted, seen.iter());
+        let depths: Vec<usize> = depths(&predicted);
+        assert_eq!(depths, [1, 3]);
+    }
 }
