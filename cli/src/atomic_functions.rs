@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
+use racehound::aside::say;
 use racehound_trace::{FunctionId, Op, Trace};
 
 /// The functions that are meant. Whoever reads standard error is told which wish cannot
@@ -18,10 +19,10 @@ pub(crate) fn named(globs: &[String], trace: &Trace, path: &Path) -> Vec<Functio
     let path = path.display();
     let called: HashSet<FunctionId> = trace.events.iter().filter_map(called).collect();
     if called.is_empty() {
-        anstream::eprintln!(
-            "racehound: warning: {path}: no calls are recorded in it, so --atomic-functions has no \
+        say(format_args!(
+            "warning: {path}: no calls are recorded in it, so --atomic-functions has no \
              effect; record them by 'racehound run --record {path} --record-calls -- PROGRAM'"
-        );
+        ));
         return Vec::new();
     }
     let mut atomic = Vec::new();
@@ -37,15 +38,15 @@ pub(crate) fn named(globs: &[String], trace: &Trace, path: &Path) -> Vec<Functio
         match meant.iter().any(|f| called.contains(f)) {
             true => atomic.extend(meant),
             false if meant.is_empty() => {
-                anstream::eprintln!(
-                    "racehound: warning: no function of the trace is called {glob}"
-                );
+                say(format_args!(
+                    "warning: no function of the trace is called {glob}"
+                ));
             }
-            false => anstream::eprintln!(
-                "racehound: warning: {}: the compiler has put it into its callers, so there are no \
+            false => say(format_args!(
+                "warning: {}: the compiler has put it into its callers, so there are no \
                  calls; build the program with -fno-inline, or annotate the region",
                 names(&meant)
-            ),
+            )),
         }
     }
     atomic

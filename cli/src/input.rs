@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
+use racehound::aside::say;
 use racehound_trace::{Source, binary, rapid};
 
 use crate::args::Format;
@@ -67,8 +68,11 @@ fn looks_like_text(start: &[u8]) -> bool {
 /// read.
 pub(crate) fn warn_if_incomplete(path: &Path, source: &dyn Source) {
     if let Some(truncation) = source.truncation() {
-        anstream::eprintln!("racehound: warning: {}: {truncation}", path.display());
+        say(format_args!("warning: {}: {truncation}", path.display()));
     } else if source.tables().sites.is_empty() {
-        anstream::eprintln!("racehound: warning: {}: the trace is empty", path.display());
+        say(format_args!(
+            "warning: {}: the trace is empty",
+            path.display()
+        ));
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use racehound::aside::say;
 use racehound_hunt::findings;
 use racehound_report::finding::Finding;
 use racehound_report::journal::{Note, Scheduled};
@@ -54,9 +55,9 @@ impl Journal {
         let text = fs::read(self.path()).map_err(Error::file(self.path()))?;
         let (notes, damaged) = Note::read_all(&text);
         if damaged > 0 {
-            anstream::eprintln!(
-                "racehound: {damaged} findings were noted incompletely and are lost"
-            );
+            say(format_args!(
+                "{damaged} findings were noted incompletely and are lost"
+            ));
         }
         Ok(findings::folded(notes))
     }

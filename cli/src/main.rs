@@ -36,6 +36,7 @@ use clap::Parser;
 
 use args::{Args, Command, ModelCommand, StoreCommand, TraceCommand};
 use error::Error;
+use racehound::aside::say;
 use racehound::driver::{self, Language};
 use racehound::plus_plus;
 
@@ -76,7 +77,7 @@ fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(Error::OutputClosed) => CLEAN.into(),
         Err(error) => {
-            anstream::eprintln!("racehound: {error}");
+            say(&error);
             match error {
                 Error::NotStarted(_) | Error::NotInstrumented(_) => NOT_STARTED.into(),
                 _ => USAGE.into(),

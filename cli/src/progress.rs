@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use racehound::aside::say;
 
 /// Work that ends sooner shows nothing.
 const PATIENCE: Duration = Duration::from_millis(800);
@@ -191,7 +192,7 @@ impl Display {
             Some((_, when)) => (when, SOONEST),
         };
         if since.elapsed() >= patience {
-            anstream::eprintln!("racehound: {}", board.line());
+            say(format_args!("{}", board.line()));
             self.told = Some((board.phase, Instant::now()));
         }
     }

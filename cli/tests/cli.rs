@@ -585,3 +585,14 @@ fn a_pipe_that_starts_slowly_is_recognised() {
     assert_eq!(output.status.code(), Some(0));
     assert!(stdout(&output).contains("300"));
 }
+
+#[test]
+fn who_cannot_be_told_of_an_error_has_its_exit_code() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_racehound"));
+    let status = command
+        .args(["analyze", "/nowhere/to/be/found.rht"])
+        .stderr(full)
+        .status();
+    assert_eq!(status.unwrap().code(), Some(USAGE));
+}

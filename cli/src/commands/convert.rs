@@ -1,5 +1,7 @@
 //! `racehound trace convert`.
 
+use racehound::aside::say;
+
 use crate::CLEAN;
 use crate::args::Convert;
 use crate::error::Error;
@@ -27,10 +29,10 @@ pub(crate) fn run(args: &Convert) -> Result<u8, Error> {
     drop(progress);
     input::warn_if_incomplete(&args.input, &source);
     if !losses.is_empty() {
-        anstream::eprintln!("racehound: STD text cannot express all of the trace:");
-        for loss in losses {
-            anstream::eprintln!("  {loss}");
-        }
+        let losses = losses.join("\n  ");
+        say(format_args!(
+            "STD text cannot express all of the trace:\n  {losses}"
+        ));
     }
     Ok(CLEAN)
 }

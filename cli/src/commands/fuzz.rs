@@ -7,6 +7,7 @@
 
 use std::time::{Duration, Instant};
 
+use racehound::aside::say;
 use racehound_hunt::confirm::{self, Outcome, Phase, Suspect};
 use racehound_hunt::options::VARIABLE;
 use racehound_hunt::program::fix_addresses;
@@ -50,7 +51,7 @@ fn once(args: &Run, plan: &Plan, mut program: Program) -> Result<u8, Error> {
         let limit = Duration::from_secs(args.timeout).max(elapsed * 20);
         let settled = confirm::settle(&mut program, findings, ending, plan, limit)?;
         (findings, runs) = (settled.findings, runs + settled.runs);
-        say(&findings, plan, settled.varies);
+        tell(&findings, plan, settled.varies);
     }
     let mut report = report(args, &program, findings, runs);
     add_replays(args, &mut report);
@@ -58,7 +59,7 @@ fn once(args: &Run, plan: &Plan, mut program: Program) -> Result<u8, Error> {
 }
 
 /// Says what the second execution has shown.
-fn say(findings: &[Finding], plan: &Plan, varies: bool) {
+fn tell(findings: &[Finding], plan: &Plan, varies: bool) {
     let Plan::RaceFuzzer { seed, .. } = plan else {
         return;
     };
@@ -66,11 +67,11 @@ fn say(findings: &[Finding], plan: &Plan, varies: bool) {
         true => "confirmed: it has happened again",
         false => "not confirmed: it has not happened again",
     };
-    anstream::eprintln!("racehound: {fate} with seed {seed}");
+    say(format_args!("{fate} with seed {seed}"));
     if varies {
-        anstream::eprintln!(
-            "racehound: the two executions differ: the program depends on more than its threads"
-        );
+        say(format_args!(
+            "the two executions differ: the program depends on more than its threads"
+        ));
     }
 }
 
@@ -108,13 +109,13 @@ fn many(args: &Run, plan: &Plan, mut program: Program, times: u64) -> Result<u8,
         };
         let outcome = attempt(&mut program, &suspect)?;
         for place in &outcome.unvisited {
-            anstream::eprintln!("racehound: no access was made at {place}");
+            say(format_args!("no access was made at {place}"));
         }
         if outcome.varies {
-            anstream::eprintln!(
-                "racehound: {pair}: two executions with one seed differ: the program depends on \
+            say(format_args!(
+                "{pair}: two executions with one seed differ: the program depends on \
                  more than its threads"
-            );
+            ));
         }
         runs += outcome.runs;
         all.extend(outcome.findings);

@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, io};
 
+use racehound::aside::say;
 use racehound_hunt::execution::Executor;
 use racehound_hunt::options::{Options, VARIABLE};
 use racehound_hunt::program::fix_addresses;
@@ -30,7 +32,9 @@ pub(crate) fn run(args: &Replay) -> Result<u8, Error> {
     if args.gdb {
         set_up(&program, limit)?;
         if let Some(client) = &target.surroundings.client {
-            anstream::eprintln!("racehound: when the program is ready, run its client: {client}");
+            say(format_args!(
+                "when the program is ready, run its client: {client}"
+            ));
         }
         return gdb::run(&program, &target.options()?);
     }
@@ -164,11 +168,11 @@ impl Target {
         program.input = stdin::file().or(input);
         program.surroundings = surroundings::retold(&self.surroundings);
         if self.build.is_some() && self.build != build::of(&program.path) {
-            anstream::eprintln!(
-                "racehound: {} was built anew since {} was found; it may take another course",
+            say(format_args!(
+                "{} was built anew since {} was found; it may take another course",
                 program.path.display(),
                 self.name
-            );
+            ));
         }
         Ok(program)
     }
@@ -210,13 +214,14 @@ impl Target {
             execution = program.execute(&self.assignment(limit))?;
         }
         if tries > 1 {
-            anstream::eprintln!(
-                "racehound: tried {tries} times, for when the client comes is not under control"
-            );
+            say(format_args!(
+                "tried {tries} times, for when the client comes is not under control"
+            ));
         }
         let happened = self.happened_in(&execution);
         output::show(&execution.output.excerpt())?;
-        anstream::eprint!("{}", execution.complaints.excerpt());
+        // Who cannot be told that is told what came of it nevertheless.
+        let _ = anstream::stderr().write_all(execution.complaints.excerpt().as_bytes());
         self.end(execution.ending, happened)
     }
 
@@ -228,7 +233,7 @@ impl Target {
             (Some(_), false) => Some("did not happen again"),
         };
         if let Some(fate) = fate {
-            anstream::eprintln!("racehound: {} {fate}", self.name);
+            say(format_args!("{} {fate}", self.name));
         }
         match ending {
             Ending::Signal(signal) => attend::die_of(signal),
@@ -265,7 +270,10 @@ impl Target {
             happened += u64::from(self.happened_in(&execution));
         }
         drop(progress);
-        anstream::println!("{} happened in {happened} of {times} replays", self.name);
+        output::show(&format!(
+            "{} happened in {happened} of {times} replays\n",
+            self.name
+        ))?;
         match happened {
             0 => Ok(CLEAN),
             _ => Ok(FINDINGS),

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use clap::ValueEnum;
+use racehound::aside::say;
 use racehound_hunt::Ending;
 use racehound_hunt::options::{self, Options};
 use racehound_hunt::program::{Program, fix_addresses};
@@ -111,7 +112,7 @@ pub(super) fn conclude(args: &Run, mut report: Report, ending: Ending) -> Result
     let written = args.output.write_files(&edition, &text);
     if let Ending::Signal(signal) = ending {
         if let Err(error) = written {
-            anstream::eprintln!("racehound: {error}");
+            say(error);
         }
         attend::die_of(signal);
     }

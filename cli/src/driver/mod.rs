@@ -27,6 +27,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
+use crate::aside::say;
 use arguments::{CommandLine, Goal};
 use compiler::{Compiler, Family};
 pub use error::Error;
@@ -70,7 +71,7 @@ pub enum Language {
 /// Becomes the compiler. Returns only if it cannot be started, having said why.
 pub fn main(language: Language, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let Err(error) = run(language, arguments);
-    anstream::eprintln!("racehound: {error}");
+    say(error);
     NOT_STARTED.into()
 }
 
