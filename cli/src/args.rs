@@ -285,8 +285,8 @@ pub(crate) struct Hunt {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) budget: Duration,
 
-    /// How many executions to make at most
-    #[arg(long, value_name = "N")]
+    /// How many executions to make at most, beside one to record each finding that was confirmed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: Option<u64>,
 
     /// What random decisions depend on
@@ -441,7 +441,10 @@ fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     let number: f64 = digits.parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+    match Duration::try_from_secs_f64(number * seconds) {
+        Ok(Duration::ZERO) => Err("there is nothing to be found in no time".to_owned()),
+        duration => duration.map_err(|_| wrong()),
+    }
 }
 
 /// Make a finding happen again, here and now

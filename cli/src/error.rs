@@ -79,6 +79,7 @@ impl From<execution::Error> for Error {
     fn from(error: execution::Error) -> Self {
         match error {
             execution::Error::Unspeakable(error) => error.into(),
+            execution::Error::Input { path, source } => Self::File { path, source },
             execution::Error::System { .. }
             | execution::Error::Surroundings(_)
             | execution::Error::Refused { .. }

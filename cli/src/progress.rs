@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use racehound::aside::say;
+use racehound_report::table::counted;
 
 /// Work that ends sooner shows nothing.
 const PATIENCE: Duration = Duration::from_millis(800);
@@ -111,9 +112,10 @@ impl Board {
             .as_ref()
             .map_or(String::new(), |test| format!(" {test}"));
         format!(
-            "{}{test}: {runs} runs, {rate:.0}/s, {} suspects open, {} confirmed, {} s left",
+            "{}{test}: {}, {rate:.0}/s, {} open, {} confirmed, {} s left",
             self.phase,
-            self.open,
+            counted(runs as usize, "run"),
+            counted(self.open, "suspect"),
             self.confirmed,
             left.as_secs()
         )

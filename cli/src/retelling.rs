@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use racehound_hunt::allowance::Allowance;
 use racehound_hunt::interleaving::{self, Place};
 use racehound_hunt::{Assignment, Executor, Program, crew};
 use racehound_report::finding::{Finding, Interleaving, Kind, NOT_COPIED, Status};
@@ -73,6 +74,7 @@ impl Retelling {
         let stop = program.stop.clone();
         let tool = |job: usize| Program {
             job,
+            allowance: Allowance::default(),
             ..program.clone()
         };
         let work = |program: &mut Program, finding: &&Finding| retell(program, finding);

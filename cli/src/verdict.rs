@@ -68,8 +68,22 @@ pub(crate) fn absent(gone: Option<usize>) -> String {
     }
 }
 
-/// The line that sums them up; two of them if something comes `before`.
+/// The lines that sum them up, with what comes `before`.
 pub(crate) fn closing(before: &str, report: &Report, failing: usize, code: u8) -> String {
+    let meaning = match failing {
+        0 => "nothing at the --fail-on level".to_owned(),
+        n => format!("{n} at the --fail-on level"),
+    };
+    summed_up(before, report, &format!("exit code {code}: {meaning}"))
+}
+
+/// The same of something that did not come to its end, for a reason that is told later.
+pub(crate) fn cut_short(before: &str, report: &Report) -> String {
+    summed_up(before, report, "cut short, so there may be more")
+}
+
+/// Two lines if something comes before, or if one would be too long.
+fn summed_up(before: &str, report: &Report, end: &str) -> String {
     let count = |status: Status| {
         let findings = report.findings.iter();
         findings.filter(|f| f.status == status).count()
@@ -94,10 +108,10 @@ pub(crate) fn closing(before: &str, report: &Report, failing: usize, code: u8) -
     if known > 0 {
         let _ = write!(numbers, ", {known} known in the baseline");
     }
-    let meaning = match failing {
-        0 => "nothing at the --fail-on level".to_owned(),
-        n => format!("{n} at the --fail-on level"),
+    let is_short = numbers.chars().count() + "; ".len() + end.len() <= text::WIDTH;
+    let joint = match before.is_empty() && is_short {
+        true => ' ',
+        false => '\n',
     };
-    let joint = if before.is_empty() { ' ' } else { '\n' };
-    format!("{before}{numbers};{joint}exit code {code}: {meaning}\n")
+    format!("{before}{numbers};{joint}{end}\n")
 }

@@ -100,6 +100,14 @@ pub enum Error {
         /// Its reason.
         source: io::Error,
     },
+    /// There is nothing to read for the program.
+    #[error("{}: {source}; the program was to read it", path.display())]
+    Input {
+        /// What it was to read.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// What must be done before cannot be done.
     #[error("{0}")]
     Surroundings(String),
@@ -114,7 +122,7 @@ pub enum Error {
         /// What the runtime says.
         why: String,
     },
-    /// There is no more time, or somebody has stopped us.
+    /// There is no more time, or there were enough executions, or somebody has stopped us.
     #[error("stopped")]
     Stopped,
     /// A name that cannot be passed on.
@@ -130,7 +138,7 @@ pub trait Executor {
 
 impl Executor for Program {
     fn execute(&mut self, assignment: &Assignment) -> Result<Execution, Error> {
-        if self.is_stopped() {
+        if self.is_stopped() || !self.allowance.take() {
             return Err(Error::Stopped);
         }
         let around = &self.surroundings;
@@ -155,7 +163,7 @@ impl Program {
         };
         let scratch = self.scratch.clone().unwrap_or_else(std::env::temp_dir);
         let journal = NamedTempFile::with_prefix_in("racehound-run-", scratch).map_err(failed)?;
-        let mut command = self.background().map_err(failed)?;
+        let mut command = self.background()?;
         command.env(
             options::VARIABLE,
             spoken(self.options.clone(), assignment, &journal)?,

@@ -16,6 +16,7 @@
 //! * [`course`] is the hunt: which executions come next; [`crew`] has them done side
 //!   by side.
 
+pub mod allowance;
 pub mod confirm;
 pub mod course;
 pub mod crew;

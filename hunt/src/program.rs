@@ -6,7 +6,6 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -16,6 +15,8 @@ use std::time::Instant;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use crate::allowance::Allowance;
+use crate::execution::Error;
 use crate::options::Options;
 use crate::surroundings::{JOB, Surroundings};
 
@@ -34,6 +35,8 @@ pub struct Program {
     pub options: Options,
     /// What ends its executions, and keeps new ones from beginning.
     pub stop: Stop,
+    /// How many executions may still begin.
+    pub allowance: Allowance,
     /// What goes on around an execution.
     pub surroundings: Surroundings,
     /// Which of those this is that execute it side by side.
@@ -81,11 +84,13 @@ impl Program {
 
     /// The command that runs it out of the way: in a process group of its own,
     /// with its own input, and not longer than we live.
-    pub fn background(&self) -> io::Result<Command> {
+    pub fn background(&self) -> Result<Command, Error> {
         let mut command = self.command();
         out_of_the_way(&mut command);
         if let Some(file) = &self.input {
-            command.stdin(File::open(file)?);
+            let path = file.clone();
+            let input = File::open(file).map_err(|source| Error::Input { path, source })?;
+            command.stdin(input);
         }
         Ok(command)
     }

@@ -61,7 +61,7 @@ fn asked(program: &Program, question: &[&str], limit: Duration) -> Result<Option
     };
     let mut asked = program.clone();
     asked.words.extend(question.iter().map(OsString::from));
-    let mut command = asked.background().map_err(failed)?;
+    let mut command = asked.background()?;
     let mut options = program.options.clone();
     options.add("detector", "none")?;
     command.env(options::VARIABLE, options);

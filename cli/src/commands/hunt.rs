@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, io};
 
+use racehound_hunt::allowance::Allowance;
 use racehound_hunt::course::{self, Course, Earlier, Phase, Settings, Task};
 use racehound_hunt::program::Stop;
 use racehound_hunt::{Ending, Program, crew, findings, harm, suite};
 use racehound_report::finding::{Finding, Kind, Moment, Report, Status, Test, Tested};
+use racehound_report::table::counted;
 use racehound_report::text::{WIDTH, wrapped};
 use racehound_report::{source, story};
 use racehound_store::Store;
@@ -33,6 +36,9 @@ use crate::{
 /// Hunts.
 pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
     args.output.check()?;
+    if let Some(file) = &args.stdin {
+        File::open(file).map_err(Error::file(file))?;
+    }
     let words = words(args)?;
     let mut program = subject::of(&words)?;
     if let Some(file) = &args.suppressions {
@@ -48,7 +54,7 @@ pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
     let mut hunt = Hunting::begin(args, &words, program, begun)?;
     let gone = hunt.go();
     // What is known is told, whatever has gone wrong.
-    let code = hunt.end()?;
+    let code = hunt.end(gone.is_ok())?;
     gone.map(|()| code)
 }
 
@@ -157,7 +163,10 @@ impl<'a> Hunting<'a> {
     fn go(&mut self) -> Result<(), Error> {
         match self.args.each_test {
             true => self.go_through_tests(),
-            false => self.hunt_in(None, self.args.runs),
+            false => {
+                self.program.allowance = Allowance::of(self.args.runs);
+                self.hunt_in(None)
+            }
         }
     }
 
@@ -166,7 +175,7 @@ impl<'a> Hunting<'a> {
     fn go_through_tests(&mut self) -> Result<(), Error> {
         let limit = Duration::from_secs(self.args.timeout);
         let mut tests = suite::tests(&self.program, limit)?;
-        if tests.is_empty() {
+        if tests.is_empty() && !self.program.stop.is_due() {
             return Err(Error::Wish(format!(
                 "{}: it does not tell its tests as GoogleTest, Catch2 and Rust's libtest do, so \
                  --each-test cannot hunt in them one by one",
@@ -178,22 +187,23 @@ impl<'a> Hunting<'a> {
         tests.sort_by_key(|test| reached.contains(&test.name));
         let (words, all) = (self.program.words.clone(), self.program.stop.at);
         let mut waiting: Vec<Test> = tests.into_iter().rev().collect();
-        while !self.is_over(self.args.runs)
+        let mut runs = self.args.runs;
+        while !(runs == Some(0) || self.program.stop.is_due())
             && let Some(test) = waiting.pop()
         {
             let others = waiting.len() as u64 + 1;
             let left = self.args.budget.saturating_sub(self.begun.elapsed());
             let share = (left / others as u32).max(SHORTEST_SHARE.min(left));
-            let runs = self.args.runs.map(|most| {
-                let left = most.saturating_sub(self.settled_runs);
-                self.settled_runs + (left / others).max(1)
-            });
+            let allowed = runs.map(|left| (left / others).max(1));
+            self.program.allowance = Allowance::of(allowed);
             self.program.stop.at = Some(Instant::now() + share);
             self.program.words = words.clone();
             let arguments = test.arguments.iter().map(OsString::from);
             self.program.words.extend(arguments);
             self.display.in_test(&test.name);
-            self.hunt_in(Some(test), runs)?;
+            self.hunt_in(Some(test))?;
+            let kept = self.program.allowance.left().unwrap_or_default();
+            runs = runs.map(|left| left + kept - allowed.unwrap_or_default());
             self.program.stop.at = all;
         }
         if !waiting.is_empty() {
@@ -252,7 +262,7 @@ impl<'a> Hunting<'a> {
     }
 
     /// Goes round until nothing new turns up, or time or executions run out.
-    fn hunt_in(&mut self, test: Option<Test>, runs: Option<u64>) -> Result<(), Error> {
+    fn hunt_in(&mut self, test: Option<Test>) -> Result<(), Error> {
         let explored = self.store.runs(&self.report.program)?;
         let earlier = self.earlier(test.as_ref())?;
         let mut course = Course::new(self.settings(test.clone())?, earlier, explored);
@@ -265,7 +275,7 @@ impl<'a> Hunting<'a> {
         let mut looked = Duration::ZERO;
         let mut gone = Ok(());
         while gone.is_ok()
-            && !self.is_over_at(&course, runs)
+            && !self.is_over()
             && !(course.idle() >= PATIENCE
                 && (course.has_confirmed() || looked >= enough && course.stuck() == 0))
             && let Some((phase, tasks)) = course.round()
@@ -424,14 +434,8 @@ impl<'a> Hunting<'a> {
         forecast.is_complete
     }
 
-    fn is_over(&self, runs: Option<u64>) -> bool {
-        let enough = runs.is_some_and(|most| self.settled_runs >= most);
-        enough || self.program.stop.is_due()
-    }
-
-    fn is_over_at(&self, course: &Course, runs: Option<u64>) -> bool {
-        let enough = runs.is_some_and(|most| self.settled_runs + course.runs() >= most);
-        enough || self.program.stop.is_due()
+    fn is_over(&self) -> bool {
+        self.program.allowance.is_used_up() || self.program.stop.is_due()
     }
 
     /// What is new is in the store before the hunt goes on.
@@ -507,7 +511,7 @@ impl<'a> Hunting<'a> {
             self.remarks.push(format!(
                 "By itself {subject} {}{often}; {so}.{}",
                 ends(ending),
-                advice(ending)
+                self.advice(ending)
             ));
         }
         if course.stuck() > 0 && !course.has_confirmed() {
@@ -532,7 +536,24 @@ impl<'a> Hunting<'a> {
         self.keep(false)
     }
 
-    fn end(mut self) -> Result<u8, Error> {
+    /// What to do about a program that ends so by itself.
+    fn advice(&self, ending: Ending) -> &'static str {
+        match ending {
+            Ending::Limit => {
+                " If it takes long, say --timeout; if it is a server, --client has it driven."
+            }
+            Ending::Unready if self.args.around.ready.is_some() => {
+                " It has not printed what --ready waits for; if that is left out, the client begins \
+                 when the program listens at a socket."
+            }
+            Ending::Unready => " If it does not listen at a socket, say --ready.",
+            _ => "",
+        }
+    }
+
+    /// Tells what was found; whether it came to its end makes a difference to what that
+    /// means.
+    fn end(mut self, has_ended: bool) -> Result<u8, Error> {
         self.mark();
         self.keep(true)?;
         self.place.leave(&self.project, &self.store);
@@ -559,6 +580,11 @@ impl<'a> Hunting<'a> {
             self.remarks
                 .push(format!("It happened {times}: {trouble}."));
         }
+        if self.program.stop.now.load(Ordering::Relaxed) {
+            self.remarks.push(
+                "The hunt was interrupted before its end; what it has found is kept.".to_owned(),
+            );
+        }
         for remark in &self.remarks {
             text += &wrapped(remark, WIDTH).join("\n");
             text.push('\n');
@@ -567,10 +593,15 @@ impl<'a> Hunting<'a> {
         let seconds = self.begun.elapsed().as_secs_f64();
         let tests = match self.report.tests.len() {
             0 => String::new(),
-            tests => format!(" of {tests} tests"),
+            tests => format!(" of {}", counted(tests, "test")),
         };
-        let before = format!("{} runs{tests} in {seconds:.1} s: ", self.report.runs);
-        text += &verdict::closing(&before, &self.report, failing, code);
+        let runs = counted(self.report.runs as usize, "run");
+        let before = format!("{runs}{tests} in {seconds:.1} s: ");
+        text += &match (has_ended, self.report.runs) {
+            (true, _) => verdict::closing(&before, &self.report, failing, code),
+            (false, 0) => String::new(),
+            (false, _) => verdict::cut_short(&before, &self.report),
+        };
         let root = formats::root(&self.project);
         let edition = verdict::edition(&self.report, self.args.fail_on, &root);
         self.args.output.publish(&edition, &text)?;
@@ -628,16 +659,5 @@ fn ends(ending: Ending) -> String {
         Ending::Unready => "is not ready in time for its client".to_owned(),
         Ending::Client(code) => format!("makes its client end with exit code {code}"),
         Ending::Stubborn => "does not end when it is told to".to_owned(),
-    }
-}
-
-/// What to do about a program that ends so by itself.
-fn advice(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Limit => {
-            " If it takes long, say --timeout; if it is a server, --client has it driven."
-        }
-        Ending::Unready => " If it does not listen at a socket, say --ready.",
-        _ => "",
     }
 }

@@ -475,3 +475,44 @@ int main(void) {
         "{output:?}"
     );
 }
+
+#[test]
+fn a_hunt_that_fails_claims_nothing() {
+    let shop = Workshop::new();
+    shop.write("bank.c", BANK);
+    shop.cc(&["-g", "bank.c", "-o", "bank"]);
+    for (wrong, code, named) in [
+        (&["--setup", "false"][..], NOT_STARTED, "setup command"),
+        (&["--stdin", "nosuch"], USAGE, "nosuch: No such file"),
+        (&["--each-test"], USAGE, "--each-test"),
+    ] {
+        let output = hunted(&shop, &[wrong, &["--", "./bank"]].concat());
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert_eq!(stdout(&output), "", "{wrong:?}");
+        assert!(stderr(&output).contains(named), "{output:?}");
+    }
+}
+
+#[test]
+fn no_more_executions_are_made_than_allowed() {
+    let shop = Workshop::new();
+    shop.write("bank.c", BANK);
+    for runs in [1, 9, 25] {
+        shop.write("executions", "");
+        let wishes = [
+            "--fresh",
+            "--runs",
+            &runs.to_string(),
+            "--setup",
+            "echo >> executions",
+        ];
+        let output = hunted(&shop, &[&wishes[..], &["--jobs", "2", "bank.c"]].concat());
+        let told = shop.findings("f.json")["runs"].as_u64().unwrap();
+        assert!((1..=runs).contains(&told), "{output:?}");
+        let confirmed = findings(&shop);
+        let confirmed = confirmed.iter().filter(|f| f["status"] == "confirmed");
+        let made = std::fs::read_to_string(shop.path("executions")).unwrap();
+        let made = made.lines().count() - confirmed.count();
+        assert!(made as u64 <= runs, "{made} of {runs}");
+    }
+}
