@@ -24,6 +24,7 @@
 //! What a function is called is expensive to find out, so where it lies in which
 //! build of its module is remembered with it.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -386,12 +387,15 @@ impl<'a> History<'a> {
 
     /// Adds what another history has. The last executions of both are laid on each
     /// other, the latest on the latest, and count as the last from now on: what was
-    /// frequent in either is so in both.
+    /// frequent in either is so in both. What was merged before changes nothing.
     pub fn merge(self, other: History) {
         for (place, function) in other.functions() {
             self.set_function(place, function);
         }
         let (ours, theirs) = (self.latest(), other.latest());
+        if self.has_all_of(&ours, other, &theirs) {
+            return;
+        }
         let known: Vec<_> = self.pairs().collect();
         let fresh = ours.len().max(theirs.len());
         let first = self.words[AT_BEGUN].fetch_add(fresh as u64, Ordering::AcqRel) as u32;
@@ -415,6 +419,24 @@ impl<'a> History<'a> {
             met(&other.pairs().collect::<Vec<_>>(), &theirs, true);
             self.ended(number);
         }
+    }
+
+    /// Whether laying the other's last executions on our own would add nothing.
+    fn has_all_of(self, ours: &[u32], other: History, theirs: &[u32]) -> bool {
+        let known: HashMap<u64, PairRecord> = self
+            .pairs()
+            .map(|(pair, record)| (pair.key(), record))
+            .collect();
+        let is_known = |(pair, record): (Pair, PairRecord)| {
+            let known = known.get(&pair.key());
+            theirs.iter().enumerate().all(|(i, &execution)| {
+                let met = known
+                    .zip(ours.get(i))
+                    .is_some_and(|(k, &our)| k.met_in(our));
+                met || !record.met_in(execution)
+            })
+        };
+        theirs.len() <= ours.len() && other.pairs().all(is_known)
     }
 
     /// The executions that pairs may remember, the latest first.

@@ -126,6 +126,9 @@ proptest! {
         }
         let history = History::over(&ours).unwrap();
         history.merge(History::over(&theirs).unwrap());
+        let ended = history.summary(frequency).ended;
+        history.merge(History::over(&theirs).unwrap());
+        prop_assert_eq!(history.summary(frequency).ended, ended, "merged before");
         let execution = history.begin(99, frequency, |_| true);
         let is_frequent = |executions: &[BTreeSet<u64>], n| {
             executions.len() >= frequency as usize

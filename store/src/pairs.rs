@@ -186,7 +186,12 @@ mod tests {
         .unwrap();
         here.merge(&there).unwrap();
         here.merge(&there).unwrap();
-        assert_eq!(here.read(|h| h.summary(2).frequent).unwrap(), 1);
+        assert_eq!(here.read(|h| h.summary(1).frequent).unwrap(), 1);
+        assert_eq!(
+            here.read(|h| h.summary(1).ended).unwrap(),
+            1,
+            "merged twice"
+        );
         assert_eq!(here.names().unwrap()[&Function(1)], "test main");
         fs::write(&there.path, "short").unwrap();
         assert!(here.merge(&there).is_err());
