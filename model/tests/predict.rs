@@ -529,7 +529,7 @@ fn a_clip_reads_like_the_bug() {
     let forecast = predict(&trace, &Options::default());
     let schedule: Schedule = forecast.schedule(&forecast.predictions[0]).unwrap();
     let expected = "\
-racehound schedule 1
+racehound schedule 2
 anomaly race race-w-w
 watch x = 1
 watch x = 2
@@ -545,6 +545,7 @@ watch x = 2
   e1(s1) write x = 1
 0.2 x1
   e2(s1) write x = 2
+end
 ";
     assert_eq!(schedule.to_string(), expected);
 }

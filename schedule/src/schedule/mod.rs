@@ -8,7 +8,7 @@
 //!
 //! # The text
 //! ```text
-//! racehound schedule 1
+//! racehound schedule 2
 //! # Lines like this one, and blank ones, say nothing.
 //! plan racefuzzer:seed=7,pair=bank.c:12,bank.c:30
 //! fingerprint 9c52ab31f00d7e44
@@ -25,11 +25,12 @@
 //!   x10 write bank+0x11d0
 //!   e2(s1) write bank+0x11d0
 //! 0.1
+//! end
 //! ```
 //!
 //! | line | says |
 //! |---|---|
-//! | `racehound schedule 1` | what this is, and its version: always first |
+//! | `racehound schedule 2` | what this is, and its version: always first |
 //! | `plan PLAN` | how the choices were made; see [`Plan`] |
 //! | `fingerprint HEX` | what became of them; see [`Fingerprint`] |
 //! | `anomaly KIND NAME` | what happens in it, if it was made for that: the pattern's kind and name |
@@ -39,6 +40,7 @@
 //! | `e2(s1) KIND SITE` | the same of one choice: the anomaly's second event, on its first variable |
 //! | `notifies THREAD` | the notify before this wakes this one |
 //! | `time passes` | until the next one who sleeps wakes, although others can go |
+//! | `end` | that nothing is missing: always last; version 1 has no such line |
 //!
 //! A kind is one of the trace's with hyphens, or `step` for one that touches
 //! nothing shared. What a move does not say about its choices is not compared,

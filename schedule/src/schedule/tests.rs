@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 const WHOLE: &str = "\
-racehound schedule 1
+racehound schedule 2
 plan racefuzzer:seed=7,pair=bank.c:12,bank.c:30
 fingerprint 9c52ab31f00d7e44
 anomaly atomicity atomicity-r-w-r
@@ -23,6 +23,7 @@ notifies 0.2
   e2(s1) write bank+0x11d0
   step if z == 1
 0.1 x1
+end
 ";
 
 fn error(moves: &str) -> String {
@@ -40,7 +41,7 @@ fn the_text_reads_like_the_run() {
     assert_eq!(lines, [8, 10, 7, 11, 14, 17].map(Some));
     assert_eq!(Schedule::new(schedule.moves().to_vec()).line(0, 0), None);
     assert_eq!(schedule.watched, ["bank+0x11d0"]);
-    let brief = "0 x3\nnotifies 0.2\n0.2 x13\n0.1 x1\n";
+    let brief = "0 x3\nnotifies 0.2\n0.2 x13\n0.1 x1\nend\n";
     assert!(schedule.in_brief().to_string().ends_with(brief));
 }
 
@@ -54,15 +55,29 @@ fn comments_blanks_and_indentation_say_nothing() {
 }
 
 #[test]
+fn whatever_is_cut_off_is_missed() {
+    for end in 0..WHOLE.len() - 1 {
+        assert!(WHOLE[..end].parse::<Schedule>().is_err(), "{end}");
+    }
+    let cut = WHOLE.strip_suffix("\nend\n").unwrap();
+    assert_eq!(
+        cut.parse::<Schedule>().unwrap_err().to_string(),
+        "line 17: the schedule is cut short: its last line must be `end`"
+    );
+    let old = cut.replacen('2', "1", 1);
+    assert_eq!(old.parse::<Schedule>(), WHOLE.parse());
+}
+
+#[test]
 fn errors_say_where_and_what() {
     let none = |text: &str| text.parse::<Schedule>().unwrap_err().to_string();
     assert_eq!(
         none(""),
-        "line 1: no schedule: expected `racehound schedule 1`, found \"\""
+        "line 1: no schedule: expected `racehound schedule 2`, found \"\""
     );
     assert_eq!(
-        none("# hello\nracehound schedule 2\n"),
-        "line 2: a schedule of version \"2\"; this racehound knows version 1"
+        none("# hello\nracehound schedule 3\n"),
+        "line 2: a schedule of version \"3\"; this racehound knows versions 1 and 2"
     );
     for (moves, message) in [
         (

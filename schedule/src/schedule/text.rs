@@ -10,7 +10,11 @@ use super::{Anomaly, Lines, Mark, Move, Point, Points, Schedule};
 
 /// What every schedule begins with, before its version.
 const TITLE: &str = "racehound schedule";
-const VERSION: &str = "1";
+const VERSION: &str = "2";
+/// Its schedules do not say where they end.
+const ENDLESS_VERSION: &str = "1";
+/// What every other schedule ends with.
+const END: &str = "end";
 const TIME_PASSES: &str = "time passes";
 /// A step that touches nothing shared.
 const STEP: &str = "step";
@@ -120,7 +124,7 @@ impl fmt::Display for Schedule {
                 }
             }
         }
-        Ok(())
+        writeln!(f, "{END}")
     }
 }
 
@@ -129,23 +133,36 @@ impl FromStr for Schedule {
 
     fn from_str(text: &str) -> Result<Self, ScheduleError> {
         let numbered = text.lines().map(str::trim).zip(1..);
-        let mut lines = numbered.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
+        let lines = numbered.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
+        let lines: Vec<_> = lines.collect();
         let at = |line| move |what| ScheduleError { line, what };
-        let (title, line) = lines.next().unwrap_or(("", 1));
-        check_title(title).map_err(at(line))?;
+        let (title, line) = lines.first().copied().unwrap_or(("", 1));
+        let must_end = must_end(title).map_err(at(line))?;
+        let moves = match lines[1..].split_last() {
+            Some(((END, _), moves)) if must_end => moves,
+            last if must_end => {
+                let line = last.map_or(line, |((_, line), _)| *line);
+                let what = format!("the schedule is cut short: its last line must be `{END}`");
+                return Err(at(line)(what));
+            }
+            _ => &lines[1..],
+        };
         let mut schedule = Self::default();
-        for (text, line) in lines {
-            schedule.read(text, line).map_err(at(line))?;
+        for (text, line) in moves {
+            schedule.read(text, *line).map_err(at(*line))?;
         }
         Ok(schedule)
     }
 }
 
-fn check_title(title: &str) -> Result<(), String> {
+/// Whether a schedule with this title says where it ends.
+fn must_end(title: &str) -> Result<bool, String> {
     match title.strip_prefix(TITLE).map(str::trim) {
-        Some(VERSION) => Ok(()),
+        Some(VERSION) => Ok(true),
+        Some(ENDLESS_VERSION) => Ok(false),
         Some(version) if !version.is_empty() => Err(format!(
-            "a schedule of version {version:?}; this racehound knows version {VERSION}"
+            "a schedule of version {version:?}; this racehound knows versions {ENDLESS_VERSION} \
+             and {VERSION}"
         )),
         _ => Err(format!(
             "no schedule: expected `{TITLE} {VERSION}`, found {title:?}"
