@@ -81,16 +81,20 @@ impl Compiler {
         Error::NotStarted { compiler, source }
     }
 
-    /// Which kind it is: by its name if that tells, else by asking.
-    pub(super) fn family(&self) -> Result<Family, Error> {
+    /// What its file is called: gcc may be a link to clang, or to ccache.
+    fn real_name(&self) -> String {
         let name = self.words.last().unwrap_or(&self.name);
-        // gcc may be a link to clang, or to ccache.
         let real = on_path(name).and_then(|path| path.canonicalize().ok());
         let name = real
             .as_deref()
             .and_then(Path::file_name)
             .unwrap_or_default();
-        let name = name.to_string_lossy();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// Which kind it is: by its name if that tells, else by asking.
+    pub(super) fn family(&self) -> Result<Family, Error> {
+        let name = self.real_name();
         // In this order, for clang++ ends in g++.
         if name.contains("clang") {
             return Ok(Family::Clang);
@@ -103,6 +107,18 @@ impl Compiler {
             true => Family::Clang,
             false => Family::Gcc,
         })
+    }
+
+    /// Whether it has an opinion about fences in what is instrumented, as gcc has since
+    /// version 11: by its name if that tells, else by asking.
+    pub(super) fn warns_of_fences(&self) -> Result<bool, Error> {
+        let major = |version: &str| version.trim().split('.').next()?.parse::<u32>().ok();
+        let name = self.real_name();
+        let version = match name.rsplit_once('-').and_then(|(_, end)| major(end)) {
+            Some(version) => Some(version),
+            None => major(&self.ask(&["-dumpversion".into()])?),
+        };
+        Ok(version.is_some_and(|version| version >= 11))
     }
 
     /// The linker that it runs, given the options that choose one.

@@ -25,7 +25,7 @@ pub(super) fn arguments(
         Family::Gcc => {
             // Also without sources: the link-time optimiser is who instruments.
             if line.instruments() {
-                before.extend(instrumenting(Family::Gcc));
+                before.extend(instrumenting(compiler)?);
             }
             let empty = stand_in::directory(&runtime)?;
             before.push(join("-L", &empty));
@@ -34,7 +34,7 @@ pub(super) fn arguments(
         }
         Family::Clang if line.has_sources() => {
             if line.instruments() {
-                before.extend(instrumenting(Family::Clang));
+                before.extend(instrumenting(compiler)?);
             }
             before.push("-fno-sanitize-link-runtime".into());
         }

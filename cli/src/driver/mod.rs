@@ -45,14 +45,20 @@ const CALLED: [&str; 10] = [
     "strcat",
 ];
 
+/// gcc warns of fences, which ThreadSanitizer does not understand. We do.
+const NO_WARNING: &str = "-Wno-tsan";
+
 /// The options that have everything instrumented.
-fn instrumenting(family: Family) -> Vec<OsString> {
+fn instrumenting(compiler: &Compiler) -> Result<Vec<OsString>, Error> {
     let mut options = vec![INSTRUMENT.into()];
-    if family == Family::Gcc {
+    if compiler.family()? == Family::Gcc {
         let called = CALLED.iter();
         options.extend(called.map(|name| format!("-fno-builtin-{name}").into()));
+        if compiler.warns_of_fences()? {
+            options.push(NO_WARNING.into());
+        }
     }
-    options
+    Ok(options)
 }
 
 /// Set for the compiler, to its name: should it be this driver again, then that
@@ -101,7 +107,7 @@ fn instrumented(line: &CommandLine, compiler: &Compiler) -> Result<Vec<OsString>
         Goal::Unknown => Ok(line.given().to_vec()),
         // In front, so that the user's -fno-sanitize=thread has the last word.
         Goal::Compile if line.instruments() && line.has_sources() => {
-            Ok([&instrumenting(compiler.family()?), line.given()].concat())
+            Ok([&instrumenting(compiler)?, line.given()].concat())
         }
         Goal::Compile => Ok(line.given().to_vec()),
         Goal::Link(output) => link::arguments(line, output, compiler),

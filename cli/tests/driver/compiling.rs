@@ -211,3 +211,14 @@ fn sanitizers_that_conflict_are_the_compilers_business() {
         assert!(!complaint.contains("racehound"), "{complaint}");
     });
 }
+
+#[test]
+fn fences_are_nothing_to_be_warned_of() {
+    with_each_compiler(|shop| {
+        shop.write(
+            "a.c",
+            "void fence(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }\n",
+        );
+        quiet(&shop.cc("-Wall -O1 -c a.c"), "a fence");
+    });
+}
