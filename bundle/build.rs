@@ -184,6 +184,7 @@ fn exports(symbols: &BTreeSet<String>, names: &[String]) -> BTreeSet<String> {
         "__sanitizer_",
         "Annotate",
         "WTFAnnotate",
+        "__racehound_deadlock",
         "__racehound_meeting",
         "__racehound_region_",
         "__racehound_runtime",

@@ -1,4 +1,4 @@
-//! A debugger that stops where a race is about to happen.
+//! A debugger that stops where a race is about to happen, or where nobody can go on.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// What gdb is told first. The program must find the environment it was recorded
 /// in, so neither a shell nor gdb's own variables come between.
-const BEFORE: [&str; 7] = [
+const BEFORE: [&str; 8] = [
     "set startup-with-shell off",
     "set disable-randomization on",
     "unset environment LINES",
@@ -18,16 +18,17 @@ const BEFORE: [&str; 7] = [
     "set breakpoint pending on",
     "set print thread-events off",
     "break __racehound_meeting",
+    "break __racehound_deadlock",
 ];
 
-/// What it does when the threads have met: shows each thread at the line of the
+/// What it does when the threads have met, or wait for each other: shows each thread at the line of the
 /// program where it is, not inside the runtime, and selects that frame.
-const MEETING: &str = r#"python
+const AFTERWARDS: &str = r#"python
 def racehound():
     inferior = gdb.selected_inferior()
     chosen = gdb.selected_thread()
     if chosen is None or not chosen.is_valid():
-        print("racehound: the threads did not meet")
+        print("racehound: it did not happen again")
         return
     def stand(thread):
         thread.switch()
@@ -64,7 +65,7 @@ pub(crate) fn run(program: &Program, options: &Options) -> Result<u8, Error> {
         .suffix(".gdb")
         .tempfile()
         .and_then(|file| {
-            std::fs::write(file.path(), MEETING)?;
+            std::fs::write(file.path(), AFTERWARDS)?;
             file.keep().map_err(|error| error.error)
         });
     let (_, script) = script.map_err(Error::file(&std::env::temp_dir()))?;

@@ -1,9 +1,11 @@
 //! Classic deadlocks: found under control, told with who waits for what, who has it and
 //! where, and brought about again by the schedule.
 
+use std::process::Command;
+
 use crate::FINDINGS;
 use crate::control::{built, hash, written};
-use crate::workshop::{Workshop, stderr};
+use crate::workshop::{Workshop, stderr, stdout};
 
 const SEEDS: u64 = 200;
 
@@ -192,4 +194,66 @@ fn who_does_something_once_does_not_wait_for_itself_in_silence() {
         text.contains("waits for what it is doing once itself"),
         "{text}"
     );
+}
+
+const CROSSED: &str = r"
+#include <pthread.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t b = PTHREAD_MUTEX_INITIALIZER;
+static void *first(void *unused) {
+    pthread_mutex_lock(&a);
+    pthread_mutex_lock(&b); // FIRST
+    pthread_mutex_unlock(&b);
+    pthread_mutex_unlock(&a);
+    return unused;
+}
+static void *second(void *unused) {
+    pthread_mutex_lock(&b);
+    pthread_mutex_lock(&a); // SECOND
+    pthread_mutex_unlock(&a);
+    pthread_mutex_unlock(&b);
+    return unused;
+}
+int main(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, first, 0);
+    pthread_create(&threads[1], 0, second, 0);
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+    return 0;
+}
+";
+
+/// Where the threads wait, as `program.c:LINE`.
+fn crossed() -> [String; 2] {
+    ["// FIRST", "// SECOND"].map(|mark| {
+        let at = CROSSED.lines().position(|line| line.ends_with(mark));
+        format!("program.c:{}", at.unwrap() + 1)
+    })
+}
+
+#[test]
+fn the_summary_names_where_a_thread_waits() {
+    let shop = written(CROSSED);
+    let text = stderr(&find(&shop, "random", &[]));
+    let summary = text.lines().find(|line| line.starts_with("SUMMARY"));
+    let is_there = |place: &String| summary.is_some_and(|line| line.contains(place));
+    assert!(crossed().iter().any(is_there), "{text}");
+}
+
+#[test]
+fn gdb_stops_with_all_threads_at_their_waits() {
+    if Command::new("gdb").arg("--version").output().is_err() {
+        eprintln!("there is no gdb here, so this cannot be tried");
+        return;
+    }
+    let shop = written(CROSSED);
+    let hunted = shop.racehound(&["hunt", "--budget", "60s", "--", "./program"]);
+    assert_eq!(hunted.status.code(), Some(FINDINGS), "{hunted:?}");
+    let output = shop.racehound(&["replay", "R1", "--gdb"]);
+    let text = stdout(&output);
+    for place in crossed() {
+        let stands = |line: &str| line.contains("stands at") && line.contains(&place);
+        assert!(text.lines().any(stands), "{place}: {text}");
+    }
 }

@@ -330,6 +330,13 @@ fn circle(out: &mut String, report: &Report) -> std::fmt::Result {
     Ok(())
 }
 
+/// Where a thread waits in vain, rather than where one waits for another's end.
+fn waits(report: &Report) -> Option<&Vec<Line>> {
+    let mut stuck = report.stuck.iter();
+    let stuck = stuck.find(|s| !s.for_end).or(report.stuck.first());
+    stuck.map(|stuck| &stuck.stack)
+}
+
 /// Where it is, in short.
 fn summary_line(report: &Report) -> Option<String> {
     let stack = report
@@ -338,6 +345,7 @@ fn summary_line(report: &Report) -> Option<String> {
         .map(|a| &a.stack)
         .or_else(|| report.stacks.first())
         .or_else(|| report.circle.first().map(|e| &e.stack))
+        .or_else(|| waits(report))
         .or_else(|| report.threads.first().map(|t| &t.stack))?;
     let own = |line: &&Line| {
         let file = line.file.as_deref();
