@@ -17,8 +17,8 @@ pub(crate) enum Instrumentation {
     Ours,
     /// gcc's shared library, whose place we can take.
     Libtsan,
-    /// Clang's, linked into it.
-    Clang,
+    /// The compiler's, linked into it.
+    Archive,
     /// It has none.
     None,
     /// It is a script, or nothing we know; what it starts may be instrumented.
@@ -41,25 +41,28 @@ fn of_elf(content: &[u8]) -> Option<Instrumentation> {
     let header = FileHeader64::<Endianness>::parse(content).ok()?;
     let endian = header.endian().ok()?;
     let sections = header.sections(endian, content).ok()?;
-    let symbols = sections.symbols(endian, content, elf::SHT_DYNSYM).ok()?;
     let mut instrumented = false;
     let mut defines_init = false;
-    for symbol in symbols.iter() {
-        let name = symbols
-            .strings()
-            .get(symbol.st_name.get(endian))
-            .unwrap_or_default();
-        if name == b"__racehound_runtime" {
-            return Some(Instrumentation::Ours);
-        }
-        if name.starts_with(b"__tsan_") {
-            instrumented = true;
-            let undefined = symbol.st_shndx.get(endian) == elf::SHN_UNDEF;
-            defines_init |= name == b"__tsan_init" && !undefined;
+    // What is linked in as an archive is not always in the symbols that others see.
+    for table in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
+        let symbols = sections.symbols(endian, content, table).ok()?;
+        for symbol in symbols.iter() {
+            let name = symbols
+                .strings()
+                .get(symbol.st_name.get(endian))
+                .unwrap_or_default();
+            if name == b"__racehound_runtime" {
+                return Some(Instrumentation::Ours);
+            }
+            if name.starts_with(b"__tsan_") {
+                instrumented = true;
+                let undefined = symbol.st_shndx.get(endian) == elf::SHN_UNDEF;
+                defines_init |= name == b"__tsan_init" && !undefined;
+            }
         }
     }
     if defines_init {
-        return Some(Instrumentation::Clang);
+        return Some(Instrumentation::Archive);
     }
     let (dynamic, link) = sections.dynamic(endian, content).ok()??;
     let strings = sections.strings(endian, content, link).ok()?;

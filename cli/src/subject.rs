@@ -19,11 +19,12 @@ pub(crate) fn of(words: &[OsString]) -> Result<Program, Error> {
     match instrumentation::of(&path)? {
         Instrumentation::Ours | Instrumentation::Unknown => {}
         Instrumentation::Libtsan => environment.push(in_place_of_libtsan()?),
-        Instrumentation::Clang => {
+        Instrumentation::Archive => {
             return Err(Error::NotInstrumented(format!(
                 "{}: ThreadSanitizer is linked into it, so Racehound cannot take its place; \
-                 build it with 'racehound cc' or 'racehound c++' in place of clang \
-                 (make CC='racehound cc' CXX='racehound c++')",
+                 build it with 'racehound cc' or 'racehound c++' in place of the compiler \
+                 (make CC='racehound cc' CXX='racehound c++'), or with gcc -fsanitize=thread \
+                 without -static-libtsan",
                 path.display()
             )));
         }
