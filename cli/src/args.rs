@@ -102,8 +102,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "NAME", value_parser = live_detector)]
     pub(crate) detector: Option<String>,
 
-    /// Who decides which thread runs: free (the system), random, restless, overtake, pct,
-    /// sequential, racefuzzer, drfinder, replay:file=FILE, or follow:file=FILE for a schedule of
+    /// Who decides which thread runs: free (the system), contest (the system, with delays that a
+    /// seed decides), random, restless, overtake, pct, sequential, racefuzzer, drfinder,
+    /// replay:file=FILE, or follow:file=FILE for a schedule of
     /// 'racehound predict'; with settings after a colon, as in pct:depth=3. overtake holds a thread
     /// that comes back to a lock, an atomic or a condition until others have changed it. drfinder
     /// reverses the orders in which threads come to locks, by what earlier runs have told of who
@@ -112,7 +113,8 @@ pub(crate) struct Run {
     pub(crate) schedule: Option<String>,
 
     /// What random decisions depend on: the same seed gives the same execution, as far as the
-    /// program depends on its threads
+    /// program depends on its threads, and unless the system decides which thread runs, as with
+    /// contest
     #[arg(long, value_name = "NUMBER", requires = "schedule")]
     pub(crate) seed: Option<u64>,
 
@@ -469,7 +471,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
 
-    /// Stop in gdb when both threads stand at their accesses
+    /// Stop in gdb when both threads stand at their accesses, or nobody can go on
     #[arg(long, conflicts_with = "times")]
     pub(crate) gdb: bool,
 

@@ -1,5 +1,6 @@
 //! In which forms findings are wanted, and where they go.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -112,11 +113,16 @@ impl Outputs {
         for file in self.wishes().filter_map(|wish| wish.file) {
             let directory = std::path::absolute(&file).map_err(Error::file(&file))?;
             let directory = directory.parent().unwrap_or(Path::new("/"));
+            let refused =
+                |path: &Path, code| Err(Error::file(path)(io::Error::from_raw_os_error(code)));
             if file.is_dir() {
-                return Err(Error::file(&file)(io::ErrorKind::IsADirectory.into()));
+                return refused(&file, libc::EISDIR);
             }
-            if !directory.is_dir() {
-                return Err(Error::file(&file)(io::ErrorKind::NotFound.into()));
+            if !fs::metadata(directory)
+                .map_err(Error::file(directory))?
+                .is_dir()
+            {
+                return refused(directory, libc::ENOTDIR);
             }
         }
         Ok(())

@@ -22,6 +22,7 @@ mod plan;
 mod predictions;
 mod progress;
 mod retelling;
+mod schedules;
 mod shell;
 mod stdin;
 mod store;

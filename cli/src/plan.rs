@@ -6,7 +6,7 @@ use racehound_schedule::{Collecting, Plan};
 
 use crate::args::Run;
 use crate::error::Error;
-use crate::{pairs, store};
+use crate::{pairs, schedules, store};
 
 /// The plan; [`Plan::Free`] if nobody interferes.
 pub(crate) fn of(args: &Run) -> Result<Plan, Error> {
@@ -24,6 +24,12 @@ pub(crate) fn of(args: &Run) -> Result<Plan, Error> {
     }
     let (name, settings) = schedule.split_once(':').unwrap_or((schedule, ""));
     let given = settings.split(',').filter(|setting| !setting.is_empty());
+    if let ("free" | "collect", Some(seed)) = (name, args.seed) {
+        return Err(Error::Wish(format!(
+            "--seed {seed}: with --schedule {name} the system decides which thread runs, and no \
+             seed repeats that"
+        )));
+    }
     let mut settings: Vec<String> = given.map(str::to_owned).collect();
     settings.extend(args.seed.map(|seed| format!("seed={seed}")));
     settings.extend(args.depth.map(|depth| format!("depth={depth}")));
@@ -34,9 +40,13 @@ pub(crate) fn of(args: &Run) -> Result<Plan, Error> {
     };
     let wrong = |error| Error::Wish(format!("--schedule {text}: {error}"));
     let plan: Plan = text.parse().map_err(wrong)?;
-    match plan {
+    match &plan {
         Plan::RaceFuzzer { .. } => Ok(plan),
         _ if args.times.is_some() => Err(only_for_racefuzzer("--times")),
+        Plan::Replay { file } | Plan::Follow { file, .. } => {
+            schedules::read(file.as_ref())?;
+            Ok(plan)
+        }
         _ => Ok(plan),
     }
 }

@@ -596,3 +596,15 @@ fn who_cannot_be_told_of_an_error_has_its_exit_code() {
         .status();
     assert_eq!(status.unwrap().code(), Some(USAGE));
 }
+
+#[test]
+fn a_directory_that_is_not_there_is_named() {
+    let said = refused(&["run", "--json", "/nosuch/x", "--", "true"]);
+    assert!(said.contains("/nosuch: No such file"), "{said}");
+}
+
+#[test]
+fn nobody_has_a_seed_for_the_system() {
+    let said = refused(&["run", "--schedule", "free", "--seed", "4", "--", "true"]);
+    assert!(said.contains("the system decides"), "{said}");
+}

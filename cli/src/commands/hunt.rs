@@ -523,9 +523,9 @@ impl<'a> Hunting<'a> {
         }
         if course.unfinished() > 0 {
             self.remarks.push(format!(
-                "{} executions took longer than one may ({:.0} s), and were ended: give the program \
-                 less to do, or them more time by --budget and --timeout.",
-                course.unfinished(),
+                "{} took longer than one may ({:.0} s), and had to be ended: give the program less to \
+                 do, or more time by --budget and --timeout.",
+                counted(course.unfinished() as usize, "execution"),
                 self.limit().as_secs_f64()
             ));
         }

@@ -14,15 +14,18 @@ use racehound_hunt::program::fix_addresses;
 use racehound_hunt::{Assignment, Ending, Execution, Program, witness};
 use racehound_report::finding::{Finding, Harm, Kind, Report, Surroundings};
 use racehound_report::journal::Scheduled;
-use racehound_schedule::{Plan, Schedule};
+use racehound_schedule::Plan;
 use racehound_store::Store;
 
 use super::run::not_started;
 use crate::args::Replay;
 use crate::error::Error;
 use crate::journal::Journal;
+use crate::known;
 use crate::progress::Progress;
-use crate::{CLEAN, FINDINGS, attend, build, gdb, output, pairs, stdin, subject, surroundings};
+use crate::{
+    CLEAN, FINDINGS, attend, build, gdb, output, pairs, schedules, stdin, subject, surroundings,
+};
 
 /// Replays it.
 pub(crate) fn run(args: &Replay) -> Result<u8, Error> {
@@ -62,6 +65,43 @@ fn remembered(name: &Path) -> Result<Option<Report>, Error> {
     Ok(Store::open(&here)?.finding(id)?)
 }
 
+/// Why there is nothing of that name, if it may be a finding's.
+fn missing(name: &Path, error: io::Error) -> Error {
+    let is_id = |name: &str| {
+        let number = name.strip_prefix('R').unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+    };
+    if error.kind() != io::ErrorKind::NotFound || !name.to_str().is_some_and(is_id) {
+        return Error::file(name)(error);
+    }
+    let name = name.display();
+    match known_ids() {
+        Ok(ids) if ids.is_empty() => {
+            Error::Wish(format!("{name}: no hunt here has found anything yet"))
+        }
+        Ok(ids) => Error::Wish(format!(
+            "{name}: there is no such finding; the last hunt here has found {}, which 'racehound \
+             report' tells of",
+            ids.join(", ")
+        )),
+        Err(error) => error,
+    }
+}
+
+/// What the findings of the last hunt here are called.
+fn known_ids() -> Result<Vec<String>, Error> {
+    let here = known::here()?;
+    if !Store::exists(&here) {
+        return Ok(Vec::new());
+    }
+    let last = Store::open(&here)?.last()?.unwrap_or_default();
+    Ok(last
+        .findings
+        .into_iter()
+        .map(|finding| finding.id)
+        .collect())
+}
+
 /// What is to happen again.
 struct Target {
     /// What it is called.
@@ -89,11 +129,18 @@ impl Target {
                 },
             });
         }
-        let text = std::fs::read(file).map_err(Error::file(file))?;
-        let is_schedule = str::from_utf8(&text).is_ok_and(|text| text.parse::<Schedule>().is_ok());
-        let target = match is_schedule {
+        let text = std::fs::read(file).map_err(|error| missing(file, error))?;
+        let is_report = text.trim_ascii_start().starts_with(b"{");
+        let target = match schedules::is_one(&text) {
             true => Self::of_schedule(file)?,
-            false => Self::of_report(file, args.id.as_deref(), pairs::report(file)?)?,
+            false if is_report => Self::of_report(file, args.id.as_deref(), pairs::report(file)?)?,
+            false => {
+                return Err(Error::Wish(format!(
+                    "{}: neither a report that --json writes nor a schedule, so there is nothing \
+                     to replay",
+                    file.display()
+                )));
+            }
         };
         let words = match args.program.is_empty() {
             true => target.words.clone(),
@@ -109,6 +156,7 @@ impl Target {
     }
 
     fn of_schedule(file: &Path) -> Result<Self, Error> {
+        schedules::read(file)?;
         let path = std::path::absolute(file).map_err(Error::file(file))?;
         Ok(Self {
             name: file.display().to_string(),

@@ -551,7 +551,18 @@ fn a_schedule_that_does_not_fit_is_noticed() {
     let output = quiet(&["--schedule", "replay:file=s"]);
     let text = stderr(&output);
     assert!(text.contains("s: ") && text.contains("line 2"), "{text}");
-    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert_eq!(output.status.code(), Some(USAGE), "{text}");
+    shop.write("s", &schedule[..schedule.len() / 2]);
+    for output in [
+        quiet(&["--schedule", "replay:file=s"]),
+        shop.racehound(&["replay", "s", "--", "./program"]),
+    ] {
+        assert!(stderr(&output).contains("cut short"), "{output:?}");
+        assert_eq!(output.status.code(), Some(USAGE), "{output:?}");
+    }
+    let output = quiet(&["--schedule", "replay:file=/nosuch"]);
+    assert!(stderr(&output).contains("/nosuch: No such"), "{output:?}");
+    assert_eq!(output.status.code(), Some(USAGE), "{output:?}");
 }
 
 #[test]

@@ -249,8 +249,34 @@ fn ctrl_c_ends_with_what_is_known() {
     assert!(sent.unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(stdout(&output).contains("exit code 0"), "{output:?}");
+    let told = stdout(&output);
+    assert!(told.contains("was interrupted"), "{told}");
+    assert!(told.contains("exit code 0"), "{told}");
     assert!(shop.findings("f.json")["findings"].is_array());
+}
+
+#[test]
+fn a_runtime_that_is_linked_in_is_no_lack_of_one() {
+    let shop = Workshop::new();
+    shop.write("bank.c", BANK);
+    let mut gcc = shop.command("gcc");
+    gcc.args([
+        "-fsanitize=thread",
+        "-static-libtsan",
+        "bank.c",
+        "-o",
+        "bank",
+    ]);
+    if !gcc.output().is_ok_and(|output| output.status.success()) {
+        eprintln!("gcc has no runtime here that can be linked in, so this cannot be tried");
+        return;
+    }
+    let output = shop.racehound(&["hunt", "--", "./bank"]);
+    assert_eq!(output.status.code(), Some(NOT_STARTED), "{output:?}");
+    assert!(
+        stderr(&output).contains("without -static-libtsan"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -515,4 +541,27 @@ fn no_more_executions_are_made_than_allowed() {
         let made = made.lines().count() - confirmed.count();
         assert!(made as u64 <= runs, "{made} of {runs}");
     }
+}
+
+#[test]
+fn what_cannot_be_replayed_is_told_from_what_is_not_there() {
+    let shop = Workshop::new();
+    shop.write("bank.c", BANK);
+    shop.write("garbage", "nothing of the kind");
+    let refused = |word: &str, said: &str| {
+        let output = shop.racehound(&["replay", word]);
+        assert_eq!(output.status.code(), Some(USAGE), "{output:?}");
+        assert!(stderr(&output).contains(said), "{output:?}");
+    };
+    refused("R9", "R9: no hunt here has found anything yet");
+    hunted(&shop, &["bank.c"]);
+    refused(
+        "R99",
+        "R99: there is no such finding; the last hunt here has found R1",
+    );
+    refused("nosuch", "nosuch: No such file");
+    refused(
+        "garbage",
+        "neither a report that --json writes nor a schedule",
+    );
 }

@@ -171,6 +171,13 @@ fn must_end(title: &str) -> Result<bool, String> {
 }
 
 impl Schedule {
+    /// Whether a text begins as a schedule does, whatever may be wrong with the rest.
+    pub fn is_meant_by(text: &str) -> bool {
+        let mut lines = text.lines().map(str::trim);
+        let title = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+        title.is_some_and(|title| title.starts_with(TITLE))
+    }
+
     fn read(&mut self, text: &str, line: usize) -> Result<(), String> {
         let (word, rest) = split_word(text);
         match word {
