@@ -92,7 +92,7 @@ fn schedules_are_written_cut_after_the_violation() {
     let clip = fs::read_to_string(dir.path("clips/R1.schedule")).unwrap();
     let schedule: racehound_schedule::Schedule = clip.parse().unwrap();
     assert_eq!(schedule.anomaly.unwrap().name, "atomicity-r-w-r");
-    assert!(clip.trim_end().ends_with("e3(s1) read 6"), "{clip}");
+    assert!(clip.ends_with("e3(s1) read 6\nend\n"), "{clip}");
 }
 
 #[test]
