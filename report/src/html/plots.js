@@ -22,7 +22,7 @@ function findingsOverRuns(report) {
     draw("text", { x: x(run), y: box.height - 8, "text-anchor": anchor },
       run === 0 ? "0" : plural(run, "run")));
   const picture = draw("svg", { viewBox: `0 0 ${box.width} ${box.height}`, role: "img",
-    "aria-label": `${most} findings in ${runs} runs` }, grid, ends,
+    "aria-label": `${plural(most, "finding")} in ${plural(runs, "run")}` }, grid, ends,
     draw("path", { class: "found", d: path("found") }),
     draw("path", { class: "confirmed", d: path("confirmed") }));
   return figure("Findings over runs", picture,
