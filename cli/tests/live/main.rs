@@ -306,15 +306,19 @@ fn a_file_that_cannot_be_written_is_told_before_the_program_runs() {
     fs::create_dir(shop.path("directory")).unwrap();
     fs::create_dir(shop.path("locked")).unwrap();
     fs::set_permissions(shop.path("locked"), fs::Permissions::from_mode(0o555)).unwrap();
-    let mut files = vec!["nowhere/findings.json", "directory", "-"];
+    let mut files = vec![
+        ("nowhere/findings.json", "/nowhere: No such file"),
+        ("directory", "directory: Is a directory"),
+        ("-", "-"),
+    ];
     if fs::write(shop.path("locked/probe"), "").is_err() {
-        files.push("locked/findings.json");
+        files.push(("locked/findings.json", "locked/findings.json"));
     }
-    for file in files {
+    for (file, told) in files {
         let output = shop.racehound(&["run", "--json", file, "--", "./program", "wait"]);
         assert_eq!(output.status.code(), Some(USAGE), "{file}");
         assert_eq!(stdout(&output), "", "{file}");
-        assert!(stderr(&output).contains(file), "{}", stderr(&output));
+        assert!(stderr(&output).contains(told), "{}", stderr(&output));
     }
 }
 
