@@ -5,3 +5,4 @@ pub mod aside;
 pub mod driver;
 pub mod plus_plus;
 pub mod runtime;
+pub mod search_path;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use racehound::runtime::{self, Runtime};
+use racehound::search_path;
 use racehound_hunt::Program;
 use racehound_hunt::options::Options;
 
@@ -63,11 +64,7 @@ fn find(name: &OsStr) -> Result<PathBuf, Error> {
             Err(error) => missing(&error.to_string()),
         };
     }
-    let directories = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&directories)
-        .map(|directory| directory.join(path))
-        .find(|candidate| candidate.is_file());
-    match found {
+    match search_path::find(name) {
         Some(found) => Ok(found),
         None if path.is_file() => missing(&format!(
             "not on the PATH; did you mean ./{}?",

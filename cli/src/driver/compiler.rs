@@ -1,16 +1,16 @@
 //! Which compiler to run, and what kind of compiler it is.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::words::{self, Quoting};
 use super::{ACTIVE, Error, Language};
+use crate::search_path;
 
 /// The two kinds of compilers that insert calls of `__tsan_…`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Compiler {
             words.push(installed(language)?);
         }
         let name = words.remove(0);
-        let Some(program) = on_path(&name) else {
+        let Some(program) = search_path::find(&name) else {
             let compiler = name;
             return Err(Error::NotFound { variable, compiler });
         };
@@ -84,7 +84,7 @@ impl Compiler {
     /// What its file is called: gcc may be a link to clang, or to ccache.
     fn real_name(&self) -> String {
         let name = self.words.last().unwrap_or(&self.name);
-        let real = on_path(name).and_then(|path| path.canonicalize().ok());
+        let real = search_path::find(name).and_then(|path| path.canonicalize().ok());
         let name = real
             .as_deref()
             .and_then(Path::file_name)
@@ -148,7 +148,7 @@ fn installed(language: Language) -> Result<OsString, Error> {
     let plain = tried
         .iter()
         .map(OsString::from)
-        .find(|name| on_path(name).is_some());
+        .find(|name| search_path::find(name).is_some());
     let versioned = || tried.iter().find_map(|name| newest(name));
     plain.or_else(versioned).ok_or(Error::NoCompiler {
         tried,
@@ -160,34 +160,16 @@ fn installed(language: Language) -> Result<OsString, Error> {
     })
 }
 
-/// Where a program is that would be run under this name.
-fn on_path(name: &OsStr) -> Option<PathBuf> {
-    if name.as_bytes().contains(&b'/') {
-        return Some(PathBuf::from(name)).filter(|path| is_program(path));
-    }
-    let mut candidates = directories().map(|directory| directory.join(name));
-    candidates.find(|path| is_program(path))
-}
-
 /// The name of the program with the highest version in it, such as `clang-19`.
 fn newest(name: &str) -> Option<OsString> {
     let version = |path: &PathBuf| -> Option<u32> {
         let found = path.file_name()?.to_str()?;
         found.strip_prefix(name)?.strip_prefix('-')?.parse().ok()
     };
-    let entries = directories().filter_map(|directory| directory.read_dir().ok());
+    let entries = search_path::directories()
+        .into_iter()
+        .filter_map(|directory| directory.read_dir().ok());
     let paths = entries.flatten().flatten().map(|entry| entry.path());
-    let programs = paths.filter(|path| version(path).is_some() && is_program(path));
+    let programs = paths.filter(|path| version(path).is_some() && search_path::is_program(path));
     Some(programs.max_by_key(version)?.file_name()?.to_owned())
-}
-
-fn directories() -> impl Iterator<Item = PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).collect::<Vec<_>>().into_iter()
-}
-
-fn is_program(path: &Path) -> bool {
-    let executable = |mode: u32| mode & 0o111 != 0;
-    path.metadata()
-        .is_ok_and(|data| data.is_file() && executable(data.permissions().mode()))
 }

@@ -199,3 +199,14 @@ fn help_is_the_compilers_unless_asked_for_otherwise() {
         );
     }
 }
+
+#[test]
+fn without_a_path_the_systems_own_directories_are_searched() {
+    with_each_compiler(|shop| {
+        let mut command = shop.command(RACEHOUND);
+        command.env_clear().env("RACEHOUND_CC", &shop.compilers.c);
+        let output = command.args(["cc", "-dumpversion"]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_ne!(stdout(&output), "");
+    });
+}
