@@ -30,10 +30,7 @@ impl<'a> Dwarf<'a> {
         root: &Path,
         arena: &'a Arena,
     ) -> Option<Self> {
-        let mut sections = load(file, |id| Some(id.name()), arena);
-        if let Some(shared) = separate::shared(path, file, root, arena) {
-            sections.set_sup(load(&shared, |id| Some(id.name()), arena));
-        }
+        let mut sections = sections(path, file, root, arena);
         sections.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
         let context = Context::from_dwarf(sections).ok()?;
         let split = Split::new(path, arena);
@@ -89,6 +86,21 @@ impl<'a> Dwarf<'a> {
         let location = self.context.find_location(address).ok()??;
         Some(place(Some(location)))
     }
+}
+
+/// The sections of `file`, which was read from `path`, with those that it shares with
+/// others.
+pub(crate) fn sections<'a>(
+    path: &Path,
+    file: &elf::File<'a>,
+    root: &Path,
+    arena: &'a Arena,
+) -> gimli::Dwarf<Reader<'a>> {
+    let mut sections = load(file, |id| Some(id.name()), arena);
+    if let Some(shared) = separate::shared(path, file, root, arena) {
+        sections.set_sup(load(&shared, |id| Some(id.name()), arena));
+    }
+    sections
 }
 
 /// A frame that says where, but not in which function.

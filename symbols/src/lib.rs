@@ -4,7 +4,8 @@
 //! libraries. An address is the file's own, that is the runtime address less
 //! the module's load bias. [`Symbolizer::frames`] turns a code address into the
 //! functions that are active there, [`Symbolizer::variable`] a data address
-//! into the variable that holds it.
+//! into the variable that holds it, and [`Symbolizer::element`] an offset in a
+//! variable into what the source calls it.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -38,6 +39,7 @@ mod build_id;
 mod compression;
 mod demangle;
 mod dwarf;
+mod elements;
 mod elf;
 mod mapping;
 mod module;
@@ -49,6 +51,7 @@ mod table;
 
 pub use build_id::{build_id, build_id_in_notes};
 pub use demangle::demangle;
+pub use elements::Element;
 pub use symbolizer::Symbolizer;
 
 /// A function that is active at an address, and where in it.

@@ -1,15 +1,17 @@
 //! A module: its file, and what has been parsed of it so far.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use self_cell::self_cell;
 
 use crate::arena::Arena;
 use crate::demangle::demangle;
-use crate::dwarf::Dwarf;
+use crate::dwarf::{self, Dwarf};
+use crate::elements::Elements;
 use crate::table::{Kind, Symbol, Symbols};
-use crate::{Frame, Variable, build_id, elf, separate};
+use crate::{Element, Frame, Variable, build_id, elf, separate};
 
 self_cell!(
     /// An open module. What is parsed borrows from the files in the arena.
@@ -27,6 +29,9 @@ pub(crate) struct Parsed<'a> {
     debug_root: PathBuf,
     debug_file: OnceCell<Option<(PathBuf, elf::File<'a>)>>,
     dwarf: OnceCell<Option<Dwarf<'a>>>,
+    elements: OnceCell<Option<Elements<'a>>>,
+    /// Where the variables of a name start.
+    starts: OnceCell<HashMap<String, Vec<u64>>>,
     functions: Symbols<'a>,
     variables: Symbols<'a>,
     arena: &'a Arena,
@@ -44,6 +49,8 @@ impl Module {
                 debug_root: debug_root.to_owned(),
                 debug_file: OnceCell::new(),
                 dwarf: OnceCell::new(),
+                elements: OnceCell::new(),
+                starts: OnceCell::new(),
                 functions: Symbols::new(Kind::Functions),
                 variables: Symbols::new(Kind::Variables),
                 arena,
@@ -111,6 +118,11 @@ impl Module {
     pub(crate) fn variable(&self, address: u64) -> Option<Variable> {
         self.with_dependent(|_, parsed| parsed.variable(address))
     }
+
+    /// The element so far into the variable of this name.
+    pub(crate) fn element(&self, variable: &str, offset: u64) -> Option<Element> {
+        self.with_dependent(|_, parsed| parsed.element(variable, offset))
+    }
 }
 
 impl<'a> Parsed<'a> {
@@ -143,15 +155,44 @@ impl<'a> Parsed<'a> {
         Some(Variable { name, start, size })
     }
 
+    fn element(&self, variable: &str, offset: u64) -> Option<Element> {
+        let starts = self.starts.get_or_init(|| {
+            let mut starts: HashMap<String, Vec<u64>> = HashMap::new();
+            for symbol in self
+                .variables
+                .all(&self.file, || Some(self.debug_file()?.1))
+            {
+                let known = starts.entry(demangle(&symbol.name())).or_default();
+                known.push(symbol.start);
+            }
+            starts
+        });
+        let parse = || {
+            let (path, file) = self.with_dwarf()?;
+            Elements::new(dwarf::sections(path, file, &self.debug_root, self.arena))
+        };
+        let elements = self.elements.get_or_init(parse).as_ref()?;
+        let mut found = starts.get(variable)?.iter();
+        let first = elements.find(*found.next()?, offset)?;
+        // Namesakes may be declared alike.
+        let agrees = |&start: &u64| elements.find(start, offset).as_ref() == Some(&first);
+        found.all(agrees).then_some(first)
+    }
+
     fn dwarf(&self) -> Option<&Dwarf<'a>> {
         let parse = || {
-            let (path, file) = match elf::has_dwarf(&self.file) {
-                true => (&self.path, &self.file),
-                false => self.debug_file()?,
-            };
+            let (path, file) = self.with_dwarf()?;
             Dwarf::new(path, file, &self.debug_root, self.arena)
         };
         self.dwarf.get_or_init(parse).as_ref()
+    }
+
+    /// The file that has the debug information.
+    fn with_dwarf(&self) -> Option<(&PathBuf, &elf::File<'a>)> {
+        match elf::has_dwarf(&self.file) {
+            true => Some((&self.path, &self.file)),
+            false => self.debug_file(),
+        }
     }
 
     fn find(&self, symbols: &Symbols<'a>, address: u64) -> Option<Symbol<'a>> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::module::Module;
-use crate::{Frame, Variable};
+use crate::{Element, Frame, Variable};
 
 /// Where distributions install debug files.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
@@ -112,6 +112,14 @@ impl Symbolizer {
     /// The global or static variable that holds a data address.
     pub fn variable(&mut self, module: &Path, address: u64) -> Option<Variable> {
         self.module(module)?.variable(address)
+    }
+
+    /// The element so many bytes into the variable of this name; nothing if it is not
+    /// known, or has no better name, or could be one of several.
+    ///
+    /// The first time, this reads all debug information of the module.
+    pub fn element(&mut self, module: &Path, variable: &str, offset: u64) -> Option<Element> {
+        self.module(module)?.element(variable, offset)
     }
 
     fn module(&mut self, path: &Path) -> Option<&Module> {

@@ -169,6 +169,20 @@ impl<'a> Symbols<'a> {
         }
     }
 
+    /// Those that know their end, in the file's order.
+    pub(crate) fn all<'f>(
+        &self,
+        module: &'f elf::File<'a>,
+        debug_file: impl FnOnce() -> Option<&'f elf::File<'a>>,
+    ) -> impl Iterator<Item = Symbol<'a>> {
+        let source = self.source(module, debug_file).into_iter();
+        let all = source.flat_map(|source| listed(self.kind, source, u64::MAX));
+        all.filter_map(|listed| match listed {
+            Listed::Sized(symbol) => Some(symbol),
+            Listed::Label(_) => None,
+        })
+    }
+
     /// How many symbols before this one are called the same: local ones of other
     /// sources.
     pub(crate) fn namesakes_before<'f>(
