@@ -119,12 +119,15 @@ pub(crate) fn at_site(access: Access, id: SiteId, tables: &Tables) -> Access {
     }
 }
 
+/// Memory of which nothing is known.
+pub(crate) const ADDRESS: &str = "address";
+
 /// What a location of a trace is.
 pub(crate) fn what(tables: &Tables, space: Space, loc: Loc) -> &'static str {
     match space {
         Space::Names => "variable",
         Space::Addresses if tables.variable_at(loc).is_some() => "global",
-        Space::Addresses => "address",
+        Space::Addresses => ADDRESS,
     }
 }
 

@@ -9,7 +9,7 @@ use racehound_report::suppressions::{FILE, Suppressions};
 use racehound_report::{baseline, source, tsan_suppressions};
 
 use crate::error::Error;
-use crate::pairs;
+use crate::{element_names, pairs};
 
 /// What is known.
 #[derive(Debug, Default)]
@@ -47,8 +47,10 @@ impl Known {
     /// heard of. Says how many of the baseline are gone.
     pub(crate) fn settle(&self, report: &mut Report) -> Option<usize> {
         source::embed(report);
-        self.accepted.apply(report);
+        // Their patterns are about symbols, what is accepted about what people read.
         self.tsan.apply(report);
+        element_names::tell(report);
+        self.accepted.apply(report);
         let baseline = self.baseline.as_ref()?;
         Some(baseline::compare(report, baseline))
     }

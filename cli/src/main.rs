@@ -4,10 +4,12 @@
 mod args;
 mod atomic_functions;
 mod attend;
+mod blocks;
 mod build;
 mod commands;
 mod compile;
 mod confirm;
+mod element_names;
 mod error;
 mod findings;
 mod formats;

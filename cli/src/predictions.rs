@@ -8,7 +8,8 @@ use racehound_predict::{Circumstances, Forecast, Prediction};
 use racehound_report::finding::{Access, Explanation, Finding, Kind, Location, Status};
 use racehound_trace::{Loc, Trace};
 
-use crate::findings::{at_site, names, what};
+use crate::blocks::Blocks;
+use crate::findings::{ADDRESS, at_site, names, what};
 
 /// The technique's name in findings.
 const PECAN: &str = "pecan";
@@ -24,6 +25,7 @@ pub(crate) struct Predicted {
 /// One finding for each kind of anomaly and source positions, by kind.
 pub(crate) fn findings(trace: &Trace, forecast: &Forecast<'_>) -> Vec<Predicted> {
     let circumstances = forecast.circumstances(&forecast.predictions);
+    let blocks = Blocks::of(trace);
     let mut all: Vec<Predicted> = Vec::new();
     let mut known = BTreeMap::new();
     for prediction in &forecast.predictions {
@@ -42,6 +44,10 @@ pub(crate) fn findings(trace: &Trace, forecast: &Forecast<'_>) -> Vec<Predicted>
                 others: Vec::new(),
             }),
         }
+    }
+    for predicted in &mut all {
+        let location = &mut predicted.finding.location;
+        tell_block(location, trace, &predicted.prediction, &blocks);
     }
     all.sort_by_key(|p| forecast.pattern(&p.prediction).kind());
     for (i, predicted) in all.iter_mut().enumerate() {
@@ -105,6 +111,8 @@ impl Predicted {
         let told = finding(trace, forecast.pattern(prediction), prediction, &about);
         self.finding.accesses = told.accesses;
         self.finding.location = told.location;
+        let location = &mut self.finding.location;
+        tell_block(location, trace, prediction, &Blocks::of(trace));
         self.finding.reasons = told.reasons;
     }
 }
@@ -156,6 +164,23 @@ fn finding<'c>(
         }],
         first_run: 1,
         ..Finding::default()
+    }
+}
+
+/// Memory that has no name is told by the block that it is part of.
+fn tell_block(
+    location: &mut Location,
+    trace: &Trace,
+    prediction: &Prediction,
+    blocks: &Blocks<'_>,
+) {
+    if location.what != ADDRESS {
+        return;
+    }
+    let event = prediction.events.first().map_or(0, |&event| event as usize);
+    let memory = trace.events.get(event).and_then(|event| event.op.access());
+    if let Some(block) = memory.and_then(|memory| blocks.describe(memory.loc, event)) {
+        *location = block;
     }
 }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use racehound_report::finding::{
     AWAITS, Access, BLOCK, ENDED, FORK, Finding, INTERRUPTED, Interleaving, Kind, NOT_COPIED, Step,
-    is_librarys,
+    THE_BLOCK, is_librarys,
 };
 use racehound_trace::event::Access as Memory;
 use racehound_trace::{Event, Op, SiteId, Space, SyncId, Tables, ThreadId, Trace};
@@ -628,7 +628,7 @@ impl Teller<'_> {
         match one {
             Some(one) if named && is_one(one) && one.overlaps(memory) => {
                 match self.name.starts_with(BLOCK) {
-                    true => "the block".to_owned(),
+                    true => THE_BLOCK.to_owned(),
                     false => self.name.clone(),
                 }
             }

@@ -471,6 +471,8 @@ pub const AWAITS: &str = "awaits";
 
 /// What begins the name of memory from the heap: where it was allocated follows.
 pub const BLOCK: &str = "block from ";
+/// The block that a finding is about, in steps.
+pub const THE_BLOCK: &str = "the block";
 
 /// Who took the lock here has ended without giving it back.
 pub const ENDED: &str = "ended";

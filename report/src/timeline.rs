@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use crate::finding::{AWAITS, Interleaving, Step, is_librarys};
+use crate::finding::{AWAITS, Interleaving, Step, THE_BLOCK, is_librarys};
 use crate::text::{self, FAINT, HARM, HEADING};
 
 /// Characters in a line, without the margin.
@@ -76,12 +76,19 @@ fn cell(out: &mut String, step: &Step, width: usize, is_listed: bool) {
     let line = line.unwrap_or_default();
     let mark = step.access.map(|number| format!("({number}) "));
     let who = is_listed.then(|| format!("{} ", name(&step.thread)));
-    let mut what = who.unwrap_or_default() + &mark.unwrap_or_default() + &text::step(step);
     // Memory that has no name is known by its line.
     let is_access = ["read", "write"].contains(&step.op.as_str());
-    if let (true, Some(text)) = (is_access && step.object.is_empty(), &step.text) {
-        let _ = write!(what, ": {}", text::printable(text));
-    }
+    let is_nameless = match step.object.as_str() {
+        "" => true,
+        object => object == THE_BLOCK && file.is_empty(),
+    };
+    let deed = match &step.text {
+        Some(text) if is_access && is_nameless => {
+            format!("{}s: {}", step.op, text::printable(text))
+        }
+        _ => text::step(step),
+    };
+    let what = who.unwrap_or_default() + &mark.unwrap_or_default() + &deed;
     let room = width.saturating_sub(line.len() + 3);
     let what = padded(&text::without_directories(&what), room);
     let what = match line.is_empty() {

@@ -215,7 +215,8 @@ impl<'a> Elements<'a> {
             if matches!(tag, gimli::DW_TAG_member | gimli::DW_TAG_inheritance)
                 && let Some(from) = self.number(entry, gimli::DW_AT_data_member_location)
                 && from <= at.offset
-                && found.is_none_or(|(other, ..)| other < from)
+                // An empty base comes before what is at the same place.
+                && found.is_none_or(|(other, ..)| other <= from)
             {
                 found = Some((from, tag, entry));
             }

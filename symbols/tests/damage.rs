@@ -17,6 +17,9 @@ fn interrogate(module: &Path, addresses: &[u64]) {
         symbolizer.frames(module, *address);
         symbolizer.variable(module, *address);
     }
+    for offset in [0, 5, 1000] {
+        symbolizer.element(module, "table", offset);
+    }
 }
 
 /// Numbers that look random and are the same in every run.

@@ -9,6 +9,7 @@ use racehound_report::{fingerprint, source, text};
 use racehound_store::Store;
 
 use crate::args::Suppress;
+use crate::element_names;
 use crate::error::Error;
 use crate::{CLEAN, known, output, pairs};
 
@@ -66,6 +67,7 @@ fn finding(args: &Suppress, here: &Path, id: &str) -> Result<Finding, Error> {
     };
     let mut report = report.unwrap_or_default();
     source::embed(&mut report);
+    element_names::tell(&mut report);
     let mut all = report.findings.into_iter().chain(report.suppressed);
     all.find(|finding| finding.id == id).ok_or_else(|| {
         let place = match &args.report {

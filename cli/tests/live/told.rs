@@ -218,7 +218,7 @@ fn memory_that_is_filled_is_filled_at_a_line() {
     for compiler in compilers.iter().filter(is_there) {
         let shop = Workshop::new();
         let text = told_of(&shop, compiler, "program.c", FILLED);
-        assert!(text.contains("R1 race on page+17  confirmed"), "{text}");
+        assert!(text.contains("R1 race on page[17]  confirmed"), "{text}");
         assert!(
             text.contains("at program.c:6:5 in clear"),
             "{compiler}: {text}"
@@ -488,5 +488,93 @@ int main(void) {
 fn which_part_of_a_variable_it_is_about_is_told() {
     let shop = Workshop::new();
     let text = told_of(&shop, "gcc", "program.c", ELEMENT);
-    assert!(text.contains("R1 race on tool+24  confirmed"), "{text}");
+    assert!(
+        text.contains("R1 race on tool[1].uses  confirmed"),
+        "{text}"
+    );
+}
+
+const PHILOSOPHERS: &str = r"
+#include <pthread.h>
+static struct table { int guests; pthread_mutex_t forks[2]; } table;
+static void *eat(void *seat) {
+    long here = (long)seat;
+    pthread_mutex_lock(&table.forks[here]);
+    pthread_mutex_lock(&table.forks[1 - here]);
+    table.guests++;
+    pthread_mutex_unlock(&table.forks[1 - here]);
+    pthread_mutex_unlock(&table.forks[here]);
+    return 0;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (long i = 0; i < 2; i++)
+        pthread_create(&threads[i], 0, eat, (void *)i);
+    for (long i = 0; i < 2; i++)
+        pthread_join(threads[i], 0);
+    return 0;
+}
+";
+
+#[test]
+fn locks_in_variables_have_the_names_of_the_source() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.c", PHILOSOPHERS);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [
+        "R1 deadlock of table.forks[0], table.forks[1] confirmed",
+        "waits for table.forks[1], which thread 0.2 holds, holding table.forks[0]",
+        "locks table.forks[0]",
+    ] {
+        assert!(words.contains(told), "{told}: {text}");
+    }
+}
+
+const BUFFER: &str = r"
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+struct buffer { pthread_mutex_t lock; int used; };
+static struct buffer *buffer;
+static int used(void) {
+    pthread_mutex_lock(&buffer->lock);
+    int now = buffer->used;
+    pthread_mutex_unlock(&buffer->lock);
+    return now;
+}
+static void *take(void *unused) {
+    pthread_mutex_lock(&buffer->lock);
+    buffer->used = 0;
+    pthread_mutex_unlock(&buffer->lock);
+    return unused;
+}
+static pthread_mutex_t copying = PTHREAD_MUTEX_INITIALIZER;
+int main(void) {
+    buffer = malloc(sizeof *buffer);
+    pthread_mutex_init(&buffer->lock, 0);
+    buffer->used = 3;
+    pthread_t thread;
+    pthread_create(&thread, 0, take, 0);
+    pthread_mutex_lock(&copying);
+    int before = used();
+    int after = used();
+    assert(before == after);
+    pthread_mutex_unlock(&copying);
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+#[test]
+fn memory_of_the_heap_is_told_by_its_block_and_its_lines() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.c", BUFFER);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [
+        "R1 atomicity violation on block from program.c:21:14 (r-w-r) confirmed",
+        "(1) reads: int now = buffer->use",
+        "(2) writes: buffer->used = 0;",
+    ] {
+        assert!(words.contains(told), "{told}: {text}");
+    }
 }
