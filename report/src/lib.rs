@@ -24,6 +24,7 @@
 pub mod finding;
 pub mod fingerprint;
 pub mod glob;
+pub mod innocent;
 pub mod journal;
 pub mod table;
 

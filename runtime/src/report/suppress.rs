@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::fmt::Write;
 
 use racehound_report::glob::glob;
+use racehound_report::innocent;
 
 use super::{Line, Report};
 use crate::{hooks, options, output};
@@ -32,18 +33,9 @@ const KINDS: [&str; 8] = [
     "none",
 ];
 
-/// Functions that are in order although it does not look so. Rust's standard
-/// library as it is shipped is not instrumented: when it moves its own list of
-/// stacks about we see the moves, but not the lock. libstdc++ lets go of the lock in an
-/// atomic pointer by a relaxed operation where it has only read.
-const IN_ORDER: [&str; 2] = ["std::sys::pal::unix::stack_overflow::", "std::_Sp_atomic<"];
-
-/// Whether it is about what such functions do among themselves.
+/// Whether it is about what innocent functions do among themselves.
 fn is_in_order(report: &Report) -> bool {
-    let innocent = |line: &Line| {
-        let name = line.function.as_deref().unwrap_or_default();
-        IN_ORDER.iter().any(|known| name.contains(known))
-    };
+    let innocent = |line: &Line| line.function.as_deref().is_some_and(innocent::is_in_order);
     let accesses = &report.accesses;
     !accesses.is_empty() && accesses.iter().all(|a| a.stack.iter().any(innocent))
 }

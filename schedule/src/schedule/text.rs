@@ -148,8 +148,9 @@ impl FromStr for Schedule {
             _ => &lines[1..],
         };
         let mut schedule = Self::default();
+        let mut untold = 0;
         for (text, line) in moves {
-            schedule.read(text, *line).map_err(at(*line))?;
+            schedule.read(text, *line, &mut untold).map_err(at(*line))?;
         }
         Ok(schedule)
     }
@@ -178,7 +179,9 @@ impl Schedule {
         title.is_some_and(|title| title.starts_with(TITLE))
     }
 
-    fn read(&mut self, text: &str, line: usize) -> Result<(), String> {
+    /// Reads a line. `untold` is how often the thread of the last move goes at places of
+    /// which nothing was said yet.
+    fn read(&mut self, text: &str, line: usize, untold: &mut u64) -> Result<(), String> {
         let (word, rest) = split_word(text);
         match word {
             "plan" => self.plan = Some(rest.parse().map_err(|e| format!("{e}"))?),
@@ -222,9 +225,10 @@ impl Schedule {
                     times,
                     points: Vec::new(),
                 };
+                *untold = times;
                 self.add(run, line);
             }
-            _ => self.read_points(text, line)?,
+            _ => self.read_points(text, line, untold)?,
         }
         Ok(())
     }
@@ -237,7 +241,7 @@ impl Schedule {
         });
     }
 
-    fn read_points(&mut self, text: &str, line: usize) -> Result<(), String> {
+    fn read_points(&mut self, text: &str, line: usize, untold: &mut u64) -> Result<(), String> {
         let (word, rest) = split_word(text);
         let mark = mark(word);
         let (times, (word, rest)) = match times(word)? {
@@ -257,12 +261,11 @@ impl Schedule {
                 "`{word}` of whom? A line such as `0.1 x3` must come first"
             ));
         };
-        let said: u128 = points.iter().map(|p| u128::from(p.times)).sum();
-        if said + u128::from(times) > u128::from(*all) {
-            return Err(format!(
+        *untold = untold.checked_sub(times).ok_or_else(|| {
+            format!(
                 "thread {thread} goes only {all} times here: raise its `x{all}` or remove a line"
-            ));
-        }
+            )
+        })?;
         let point = Point { kind, site };
         points.push(Points { times, point, mark });
         if let Some(lines) = self.lines.last_mut() {
