@@ -18,6 +18,8 @@ const LEAD: usize = 3;
 const OF_A_TURN: usize = 4;
 /// More threads than that do not fit next to each other: their steps are a list.
 const COLUMNS: usize = 4;
+/// Of what a step is about, fewer characters tell nobody anything.
+const LEGIBLE: usize = 12;
 
 /// The interleaving, indented, with so many steps at most; nothing if there is nothing to
 /// see.
@@ -73,7 +75,10 @@ fn cell(out: &mut String, step: &Step, width: usize, is_listed: bool) {
     let file = step.file.as_deref().filter(|file| is_librarys(file));
     let file = file.map_or("", |file| file.rsplit('/').next().unwrap_or(file));
     let line = step.line.map(|line| format!("{file}:{line}"));
-    let line = line.unwrap_or_default();
+    // A library's line is not worth more than what happens there.
+    let fits = |line: &String| file.is_empty() || width >= line.len() + LEGIBLE + 3;
+    let line = line.filter(fits).unwrap_or_default();
+    let room = width.saturating_sub(line.len() + 3);
     let mark = step.access.map(|number| format!("({number}) "));
     let who = is_listed.then(|| format!("{} ", name(&step.thread)));
     // Memory that has no name is known by its line.
@@ -83,13 +88,12 @@ fn cell(out: &mut String, step: &Step, width: usize, is_listed: bool) {
         object => object == THE_BLOCK && file.is_empty(),
     };
     let deed = match &step.text {
-        Some(text) if is_access && is_nameless => {
+        Some(text) if is_access && is_nameless && room >= step.op.len() + 3 + LEGIBLE => {
             format!("{}s: {}", step.op, text::printable(text))
         }
         _ => text::step(step),
     };
     let what = who.unwrap_or_default() + &mark.unwrap_or_default() + &deed;
-    let room = width.saturating_sub(line.len() + 3);
     let what = padded(&text::without_directories(&what), room);
     let what = match line.is_empty() {
         true => what.trim_end(),
@@ -240,6 +244,38 @@ mod tests {
                 .lines()
                 .all(|line| line.chars().count() <= 80)
         );
+    }
+
+    #[test]
+    fn what_does_not_fit_beside_others_is_left_out() {
+        let source = |thread: &str, file: Option<&str>| Step {
+            text: Some("auto found = index.find(key);".into()),
+            file: file.map(str::to_owned),
+            ..step(thread, "read", "", 16, None)
+        };
+        let mut steps = vec![source("0.1", None)];
+        steps.push(source("0.2", Some("/usr/include/c++/12/bits/std_thread.h")));
+        let two = render(
+            &Interleaving {
+                skipped: 0,
+                steps: steps.clone(),
+            },
+            12,
+        );
+        insta::assert_snapshot!(text::plain(&two), @r"
+        thread 0.1                            thread 0.2
+        reads: auto found = index.find(… :16
+                                              reads: auto found =… std_thread.h:16
+        ");
+        steps.extend([source("0.3", None), source("0.4", None)]);
+        let four = render(&Interleaving { skipped: 0, steps }, 12);
+        insta::assert_snapshot!(text::plain(&four), @r"
+        thread 0.1         thread 0.2         thread 0.3         thread 0.4
+        reads         :16
+                           reads
+                                              reads         :16
+                                                                 reads         :16
+        ");
     }
 
     #[test]
