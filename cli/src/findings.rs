@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use racehound_detect::offline::{Outcome, Side, Warning};
 use racehound_report::finding::{Access, Explanation, Finding, Kind, Location, Status};
+use racehound_report::innocent::is_nobodys_fault;
 use racehound_trace::{Loc, SiteId, Space, SyncId, Tables};
 
 /// One finding for each pair of sites, in the order of the trace.
@@ -21,7 +22,7 @@ pub(crate) fn from_warnings(outcomes: &[Outcome], space: Space, tables: &Tables)
     let findings = groups.iter().map(|group| finding(group, space, tables));
     // What happened comes before what might, and what many suspect before what
     // one does.
-    let mut findings: Vec<Finding> = findings.collect();
+    let mut findings: Vec<Finding> = findings.filter(|f| !is_nobodys_fault(f)).collect();
     findings.sort_by_key(|finding| Reverse((finding.status, finding.found_by.len())));
     for (i, finding) in findings.iter_mut().enumerate() {
         finding.id = format!("R{}", i + 1);

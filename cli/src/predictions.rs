@@ -6,7 +6,7 @@ use racehound_predict::pattern::{Kind as PatternKind, Pattern};
 use racehound_predict::regions::Root;
 use racehound_predict::{Circumstances, Forecast, Prediction};
 use racehound_report::finding::{Access, Explanation, Finding, Kind, Location, Status};
-use racehound_report::innocent::is_in_order;
+use racehound_report::innocent::is_nobodys_fault;
 use racehound_trace::{Loc, Trace};
 
 use crate::blocks::Blocks;
@@ -33,8 +33,7 @@ pub(crate) fn findings(trace: &Trace, forecast: &Forecast<'_>) -> Vec<Predicted>
         let pattern = forecast.pattern(prediction);
         let about = |event: &u32| circumstances.get(event);
         let finding = finding(trace, pattern, prediction, &about);
-        let functions = finding.accesses.iter().map(|a| a.function.as_deref());
-        if functions.flatten().filter(|f| is_in_order(f)).count() == finding.accesses.len() {
+        if is_nobodys_fault(&finding) {
             continue;
         }
         let at = *known.entry(finding.identity()).or_insert(all.len());

@@ -1,5 +1,7 @@
 //! Functions of libraries that are in order although it does not look so.
 
+use crate::finding::Finding;
+
 /// Rust's standard library as it is shipped is not instrumented: when it moves its own list
 /// of stacks about the moves are seen, but not the lock. libstdc++ lets go of the lock in an
 /// atomic pointer by a relaxed operation where it has only read, and remembers what a
@@ -11,8 +13,17 @@ const IN_ORDER: [&str; 4] = [
     "std::ctype<char>::widen(",
 ];
 
-/// Whether the function is one of them, or part of one. What such functions do among
-/// themselves is nobody's fault.
+/// Whether the function is one of them, or part of one.
 pub fn is_in_order(function: &str) -> bool {
     IN_ORDER.iter().any(|known| function.contains(known))
+}
+
+/// Whether a finding is about what such functions do among themselves: it is nobody's fault.
+pub fn is_nobodys_fault(finding: &Finding) -> bool {
+    let accesses = &finding.accesses;
+    let is_in_order = |function: &String| is_in_order(function);
+    !accesses.is_empty()
+        && accesses
+            .iter()
+            .all(|access| access.function.as_ref().is_some_and(is_in_order))
 }
