@@ -19,6 +19,10 @@ const PECAN: &str = "pecan";
 pub(crate) struct Predicted {
     pub(crate) finding: Finding,
     pub(crate) prediction: Prediction,
+    /// Whether somebody says that its regions are atomic. A critical section does not: who
+    /// gets into it does not hold its lock, so what is accessed there has another guard, or
+    /// none, and that is a race.
+    pub(crate) is_meant: bool,
     /// Others at the same source positions.
     others: Vec<Prediction>,
 }
@@ -45,6 +49,7 @@ pub(crate) fn findings(trace: &Trace, forecast: &Forecast<'_>) -> Vec<Predicted>
             None => all.push(Predicted {
                 finding,
                 prediction: prediction.clone(),
+                is_meant: is_meant(pattern, prediction, &about),
                 others: Vec::new(),
             }),
         }
@@ -169,6 +174,22 @@ fn finding<'c>(
         first_run: 1,
         ..Finding::default()
     }
+}
+
+/// Whether each region in which a pattern has several accesses is said to be atomic.
+fn is_meant<'c>(
+    pattern: &Pattern,
+    prediction: &Prediction,
+    about: &dyn Fn(&u32) -> Option<&'c Circumstances>,
+) -> bool {
+    let is_lock = |event: &u32| {
+        let region = about(event).and_then(|circumstances| circumstances.region);
+        matches!(region, Some(Root::Lock(_)))
+    };
+    let steps = pattern.steps();
+    let is_alone = |region| steps.iter().filter(|step| step.region == region).count() < 2;
+    let mut events = steps.iter().zip(&prediction.events);
+    events.all(|(step, event)| is_alone(step.region) || !is_lock(event))
 }
 
 /// Memory that has no name is told by the block that it is part of.

@@ -25,6 +25,7 @@ use super::run::relative;
 use crate::args::{self, Hunt};
 use crate::error::Error;
 use crate::known::Known;
+use crate::predictions::Predicted;
 use crate::progress::Display;
 use crate::retelling::Retelling;
 use crate::stdin::Spool;
@@ -375,12 +376,11 @@ impl<'a> Hunting<'a> {
             self.alone.push(name.to_owned());
             return;
         }
-        let whole = self.forecast(&trace, "", |finding, files| {
-            // What a lock keeps together are not values that nobody needs a lock for.
-            let is_atomic = finding.accesses.iter().all(|access| access.atomic);
-            match finding.kind != Kind::Race && is_atomic {
-                true => course.guess(finding, files),
-                false => course.predict(finding, files),
+        let whole = self.forecast(&trace, "", |predicted, files| {
+            let finding = predicted.finding;
+            match finding.kind == Kind::Race || predicted.is_meant {
+                true => course.predict(finding, files),
+                false => course.guess(finding, files),
             }
         });
         if self.program.stop.is_due() {
@@ -388,7 +388,8 @@ impl<'a> Hunting<'a> {
         }
         let mut guesses = 0;
         let guessed = racehound_predict::with_guessed_regions(&trace);
-        let guessed_whole = self.forecast(&guessed, "guess-", |finding, files| {
+        let guessed_whole = self.forecast(&guessed, "guess-", |predicted, files| {
+            let finding = predicted.finding;
             if finding.kind != Kind::Race && guesses < MOST_GUESSES {
                 guesses += 1;
                 course.guess(finding, files);
@@ -410,7 +411,7 @@ impl<'a> Hunting<'a> {
         &self,
         trace: &Trace,
         prefix: &str,
-        mut take: impl FnMut(Finding, &[PathBuf]),
+        mut take: impl FnMut(Predicted, &[PathBuf]),
     ) -> bool {
         let number = self.report.tests.len();
         let (begun, share) = (Instant::now(), self.args.budget / FORECASTING);
@@ -429,7 +430,7 @@ impl<'a> Hunting<'a> {
                     files.push(file);
                 }
             }
-            take(predicted.finding, &files);
+            take(predicted, &files);
         }
         forecast.is_complete
     }

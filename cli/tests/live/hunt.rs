@@ -388,8 +388,9 @@ int main(void) {
 "#;
 
 /// Correct, and not easily seen to be.
-const CORRECT: [&str; 5] = [
+const CORRECT: [&str; 6] = [
     "finishing_order",
+    "lock_within_lock",
     "polling_loop",
     "process_shared_condition",
     "sigsuspend",
