@@ -16,6 +16,7 @@ pub(crate) mod barrier;
 pub(crate) mod c11;
 mod callbacks;
 pub(crate) mod condition;
+pub(crate) mod containers;
 pub(crate) mod delayed;
 pub(crate) mod descriptors;
 pub(crate) mod exceptions;
