@@ -125,6 +125,7 @@ unsafe extern "C" {
 /// Notes a notice when it is given: until it is the thread's turn, others may begin to wait.
 /// From then on nobody goes on before it is noted.
 pub(super) fn notify(call: &Call, condition: usize, everybody: bool) {
+    call.reads(condition as *const Condition, 1);
     if let Some(turn) = call.turn() {
         call.is_shared(condition);
         turn.notify(condition, everybody);
@@ -173,7 +174,6 @@ interpose! {
 
     fn pthread_cond_signal(condition: *mut Condition) -> c_int {
         if let Some(call) = Call::begin() {
-            call.reads(condition, 1);
             notify(&call, condition as usize, false);
         }
         libc::pthread_cond_signal(condition)
@@ -181,7 +181,6 @@ interpose! {
 
     fn pthread_cond_broadcast(condition: *mut Condition) -> c_int {
         if let Some(call) = Call::begin() {
-            call.reads(condition, 1);
             notify(&call, condition as usize, true);
         }
         libc::pthread_cond_broadcast(condition)
