@@ -11,6 +11,7 @@
 //! | [`Random`] | every enabled thread is as likely as any other |
 //! | [`Restless`] | the same, and who sleeps may wake at any time |
 //! | [`Overtake`] | others, while somebody is held who comes back to what they change |
+//! | [`Embrace`] | others, while somebody is held who has a lock and wants another |
 //! | [`Sequential`] | the current thread, as long as it can |
 //! | [`Pct`] | the thread of the highest priority, which changes now and then |
 //! | [`RaceFuzzer`] | anybody at random, but two suspects wait for each other |
@@ -54,6 +55,7 @@ mod choice;
 mod contest;
 mod cursor;
 mod drfinder;
+mod embrace;
 mod fingerprint;
 mod follow;
 mod naming;
@@ -75,6 +77,7 @@ mod strategy;
 pub use choice::Choice;
 pub use contest::{ConTest, Delay, Noise};
 pub use drfinder::{Decision, DrFinder, Statistics};
+pub use embrace::Embrace;
 pub use fingerprint::Fingerprint;
 pub use follow::{Fate, Follow, is_landmark};
 pub use naming::Naming;

@@ -22,6 +22,7 @@
 //! | `random` | `seed=0` |
 //! | `restless` | `seed=0` |
 //! | `overtake` | `seed=0` |
+//! | `embrace` | `seed=0` |
 //! | `pct` | `seed=0`, `depth=3`, `length=STEPS`: any, if not given |
 //! | `contest` | `seed=0`, `percent=10`, `longest=1000` microseconds |
 //! | `racefuzzer` | `seed=0`, `pair=PLACE,PLACE` once or more, `first=random`, `1` or `2`, `patience=100000` |
@@ -42,8 +43,8 @@ use std::str::FromStr;
 use racehound_trace::SiteId;
 
 use crate::{
-    Collector, ConTest, Overtake, Pair, Pct, RaceFuzzer, Random, Resolution, Restless, Sequential,
-    Strategy,
+    Collector, ConTest, Embrace, Overtake, Pair, Pct, RaceFuzzer, Random, Resolution, Restless,
+    Sequential, Strategy,
 };
 
 /// How an execution is to be scheduled.
@@ -65,6 +66,11 @@ pub enum Plan {
     },
     /// [`Overtake`].
     Overtake {
+        /// Its seed.
+        seed: u64,
+    },
+    /// [`Embrace`].
+    Embrace {
         /// Its seed.
         seed: u64,
     },
@@ -170,12 +176,13 @@ pub enum PlanError {
     NoFile(&'static str),
 }
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "free",
     "sequential",
     "random",
     "restless",
     "overtake",
+    "embrace",
     "pct",
     "contest",
     "racefuzzer",
@@ -201,6 +208,7 @@ impl Plan {
             Self::Random { .. } => "random",
             Self::Restless { .. } => "restless",
             Self::Overtake { .. } => "overtake",
+            Self::Embrace { .. } => "embrace",
             Self::Pct { .. } => "pct",
             Self::ConTest(_) => "contest",
             Self::RaceFuzzer { .. } => "racefuzzer",
@@ -228,6 +236,7 @@ impl Plan {
             Self::Random { seed } => Box::new(Random::new(*seed)),
             Self::Restless { seed } => Box::new(Restless::new(*seed)),
             Self::Overtake { seed } => Box::new(Overtake::new(*seed)),
+            Self::Embrace { seed } => Box::new(Embrace::new(*seed)),
             Self::Pct {
                 seed,
                 depth,
@@ -260,7 +269,10 @@ impl fmt::Display for Plan {
         f.write_str(self.name())?;
         match self {
             Self::Free | Self::Sequential => Ok(()),
-            Self::Random { seed } | Self::Restless { seed } | Self::Overtake { seed } => {
+            Self::Random { seed }
+            | Self::Restless { seed }
+            | Self::Overtake { seed }
+            | Self::Embrace { seed } => {
                 write!(f, ":seed={seed}")
             }
             Self::Pct {
@@ -344,6 +356,9 @@ impl FromStr for Plan {
                 seed: settings.number("seed", 0..=u64::MAX, 0)?,
             },
             "overtake" => Self::Overtake {
+                seed: settings.number("seed", 0..=u64::MAX, 0)?,
+            },
+            "embrace" => Self::Embrace {
                 seed: settings.number("seed", 0..=u64::MAX, 0)?,
             },
             "pct" => Self::Pct {
@@ -608,7 +623,7 @@ mod tests {
             (
                 "randm:seed=1",
                 "no strategy is called \"randm\"; there are free, sequential, random, restless, \
-                 overtake, pct, \
+                 overtake, embrace, pct, \
                  contest, racefuzzer, drfinder, collect, replay, follow",
             ),
             ("free:seed=1", "free has no setting `seed`; it has none"),
@@ -707,6 +722,7 @@ mod tests {
             any::<u64>().prop_map(|seed| Plan::Random { seed }),
             any::<u64>().prop_map(|seed| Plan::Restless { seed }),
             any::<u64>().prop_map(|seed| Plan::Overtake { seed }),
+            any::<u64>().prop_map(|seed| Plan::Embrace { seed }),
             (any::<u64>(), 1..u32::MAX, proptest::option::of(1..u64::MAX)).prop_map(
                 |(seed, depth, length)| {
                     Plan::Pct {

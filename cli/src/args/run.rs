@@ -43,10 +43,11 @@ pub(crate) struct Run {
     pub(crate) detector: Option<String>,
 
     /// Who decides which thread runs: free (the system), contest (the system, with delays that a
-    /// seed decides), random, restless, overtake, pct, sequential, racefuzzer, drfinder,
+    /// seed decides), random, restless, overtake, embrace, pct, sequential, racefuzzer, drfinder,
     /// replay:file=FILE, or follow:file=FILE for a schedule of
     /// 'racehound predict'; with settings after a colon, as in pct:depth=3. overtake holds a thread
-    /// that comes back to a lock, an atomic or a condition until others have changed it. drfinder
+    /// that comes back to a lock, an atomic or a condition until others have changed it. embrace
+    /// holds a thread that has a lock and wants another until nobody else can go. drfinder
     /// reverses the orders in which threads come to locks, by what earlier runs have told of who
     /// takes which; that is kept in .racehound. collect lets the system decide, and only adds to it
     #[arg(long, value_name = "PLAN")]

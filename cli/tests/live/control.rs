@@ -125,7 +125,7 @@ fn a_schedule_repeats_what_any_strategy_did() {
         "clean/sigsuspend.c",
     ] {
         let shop = built(source);
-        for strategy in ["random", "pct", "restless", "overtake"] {
+        for strategy in ["random", "pct", "restless", "overtake", "embrace"] {
             for seed in ["1", "2", "3"] {
                 let how = ["--detector", "none", "--schedule", strategy, "--seed", seed];
                 let keep = ["--schedule-out", "of_any_length_at_all.schedule"];

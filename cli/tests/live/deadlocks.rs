@@ -80,6 +80,18 @@ fn philosophers_starve_however_many_they_are() {
 }
 
 #[test]
+fn everybody_takes_one_lock_before_anybody_takes_another() {
+    let source = "deadlocks/one_meal.c";
+    let shop = built(source);
+    let output = find(&shop, "embrace", &[]);
+    is_told_and_replayed(source, &shop, &output, &[]);
+    for seed in ["2", "4", "6"] {
+        let output = run(&shop, &["--schedule", "embrace", "--seed", seed], &[]);
+        assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+    }
+}
+
+#[test]
 fn who_is_about_to_wait_is_overtaken() {
     let source = "deadlocks/stop_unnoticed.c";
     let shop = built(source);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use racehound_report::finding::Finding;
+use racehound_report::finding::{Finding, Kind, Status};
 use racehound_schedule::{Collecting, Plan};
 
 use super::settling::may_be_chance;
@@ -187,6 +187,13 @@ impl Course {
             })
         };
         let mut tasks: Vec<Task> = (first..self.explored).map(task).collect();
+        if self.deadlock_is_possible() {
+            let embrace = |number: u64| {
+                let seed = settings.seed.wrapping_add(number);
+                Task::Explore(self.assignment("fasttrack", Plan::Embrace { seed }))
+            };
+            tasks.extend((first..).take(EMBRACES).map(embrace));
+        }
         // Where one execution under control takes long, threads that run as they like for a
         // while show what else they do, and cost little.
         if self.is_long() {
@@ -195,11 +202,20 @@ impl Course {
         tasks
     }
 
+    /// Whether locks are taken in orders that may lead to a deadlock, which has not happened.
+    fn deadlock_is_possible(&self) -> bool {
+        let is_possible = |f: &Finding| f.kind == Kind::Deadlock && f.status == Status::Predicted;
+        self.findings.iter().any(is_possible)
+    }
+
     /// Whether no execution under control comes to its end in time.
     pub(super) fn crawls(&self) -> bool {
         self.crawling.is_some_and(|times| times >= CRAWLING)
     }
 }
+
+/// Executions in a round of exploring that try to bring about a deadlock.
+const EMBRACES: usize = 2;
 
 /// How long the detector that looks at a free execution event by event may take: a hundred
 /// times what the others do, where most of it is computing.

@@ -113,7 +113,7 @@ fn errors_say_where_and_what() {
         (
             "plan rndom",
             "line 2: no strategy is called \"rndom\"; there are free, sequential, random, restless, \
-             overtake, pct, \
+             overtake, embrace, pct, \
              contest, racefuzzer, drfinder, collect, replay, follow",
         ),
         (
