@@ -29,7 +29,8 @@
 //! * Nobody waits for ever because of this strategy: if only threads that wait
 //!   for a lock on purpose could go, one of them goes, taken at random
 //!   (*thrashing*, §5.4); and nobody is escorted, or waits for those who request
-//!   nothing, for more than [`patience`](DrFinder::with_patience) steps.
+//!   nothing, for more than [`patience`](DrFinder::with_patience) steps; nor is a thread
+//!   suspended more than `MOST_SUSPENSIONS` times at requests for locks of one class.
 //! * Every suspension ends in a meeting, in thrashing, or with the execution.
 //!
 //! # Deviations
@@ -66,6 +67,11 @@ const PERSISTENCES: [f64; 4] = [0.0, 0.0, 0.0, 0.96875];
 
 /// How often a thread sleeps on its way to a lock: more often is a loop.
 const MOST_RESTS: u32 = 100;
+
+/// How often a thread is suspended at requests for locks of one class. Who takes several locks
+/// by trying, and gives back what it has if it does not get all (`std::lock`), would be held up
+/// by another such thread for ever.
+const MOST_SUSPENSIONS: u32 = 1_000;
 
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -196,6 +202,8 @@ pub struct DrFinder {
     /// Threads that sleep.
     resting: BTreeSet<ThreadId>,
     allowed: Allowed,
+    /// How often whom, and at requests for what.
+    suspended: BTreeMap<(ThreadId, ClassId), u32>,
     statistics: Statistics,
     decisions: Vec<(u64, Decision)>,
 }
@@ -224,6 +232,7 @@ impl DrFinder {
             stands: BTreeMap::new(),
             resting: BTreeSet::new(),
             allowed: Allowed::Nobody,
+            suspended: BTreeMap::new(),
             statistics: Statistics::default(),
             decisions: Vec::new(),
         }
@@ -392,6 +401,11 @@ impl DrFinder {
         let Some(&(chosen, inside)) = self.rng.pick(&candidates) else {
             return index;
         };
+        let times = self.suspended.entry((drawn.thread, class)).or_default();
+        if *times == MOST_SUSPENSIONS {
+            return index;
+        }
+        *times += 1;
         let escorted = enabled[chosen].thread;
         self.statistics.suspensions += 1;
         self.decide(Decision::Suspended {
@@ -672,6 +686,46 @@ mod tests {
             assert_eq!(finder.pick(&[at(1, Some(10)), at(3, None)]), 1);
         }
         assert_eq!(finder.statistics().thrashings, 0);
+    }
+
+    #[test]
+    fn who_gives_back_what_it_has_gets_two_locks_in_the_end() {
+        /// What a thread of `std::lock` does next.
+        #[derive(Clone, Copy, PartialEq)]
+        enum Next {
+            Takes,
+            Tries,
+            GivesBack,
+            Ended,
+        }
+        let function = &[FunctionId(2)];
+        for seed in 0..20 {
+            let mut finder = finder(seed);
+            let mut next = [Next::Takes; 2];
+            let mut steps = 0;
+            while next.iter().all(|next| *next != Next::Ended) {
+                let mut enabled = Vec::new();
+                for (i, next) in (0..).zip(next) {
+                    let lock = match next {
+                        Next::Takes => Some(10 + i),
+                        Next::Tries => Some(11 - i),
+                        _ => None,
+                    };
+                    finder.stands(ThreadId(1 + i), function, lock.map(|_| ClassId(1)));
+                    enabled.push(at(1 + i, lock));
+                }
+                let thread = finder.pick(&enabled);
+                let is_free = next[1 - thread] == Next::Takes;
+                next[thread] = match next[thread] {
+                    Next::Takes => Next::Tries,
+                    Next::Tries if is_free => Next::Ended,
+                    Next::Tries => Next::GivesBack,
+                    _ => Next::Takes,
+                };
+                steps += 1;
+                assert!(steps < 100_000, "seed {seed}");
+            }
+        }
     }
 
     #[test]

@@ -53,6 +53,44 @@ fn may_trigger(relations: &str, function: &str, class: &str) -> bool {
     functions.any(|line| line.strip_prefix("  ") == Some(function))
 }
 
+/// Two threads take two locks as `std::lock` does: the other is tried for, and who does not
+/// get it gives back what it has.
+const BACKING_OFF: &str = r"
+#include <pthread.h>
+static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+static void *take(void *first) {
+    pthread_mutex_t *own = first, *other = &locks[own == &locks[0]];
+    for (int i = 0; i < 3; i++) {
+        for (;;) {
+            pthread_mutex_lock(own);
+            if (pthread_mutex_trylock(other) == 0) break;
+            pthread_mutex_unlock(own);
+        }
+        pthread_mutex_unlock(other);
+        pthread_mutex_unlock(own);
+    }
+    return 0;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, take, &locks[i]);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+}
+";
+
+#[test]
+fn who_gives_back_what_it_has_is_not_held_up_for_ever() {
+    let shop = written(BACKING_OFF);
+    for seed in 0..12 {
+        let output = scheduled(&shop, &["drfinder", "--seed", &seed.to_string()]);
+        assert!(output.status.success(), "{seed}: {}", stderr(&output));
+        let text = stderr(&output);
+        let steps = text.split(" steps").next().unwrap().rsplit(' ').next();
+        let steps: u64 = steps.unwrap().parse().unwrap();
+        assert!(steps < 100_000, "{seed}: {text}");
+    }
+}
+
 #[test]
 fn figure_2_is_hidden_and_drfinder_shows_both_races_for_the_reasons_of_section_3() {
     let shop = built("figures/drfinder_2.c");

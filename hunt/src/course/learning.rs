@@ -143,10 +143,13 @@ impl Course {
             finding.first_run = self.runs;
             match finding.kind {
                 Kind::Race => {
-                    if assignment.schedule != Plan::Free && finding.status == Status::Observed {
+                    if assignment.schedule != Plan::Free
+                        && finding.status == Status::Observed
+                        && let Some(again) = again(assignment)
+                    {
                         let shown = Assignment {
                             detector: assignment.detector.clone(),
-                            ..again(assignment)
+                            ..again
                         };
                         self.shown_by.entry(finding.identity()).or_insert(shown);
                     }
@@ -167,7 +170,8 @@ impl Course {
                     let is_new = self.add(finding.clone());
                     if is_new && assignment.schedule != Plan::Free {
                         self.idle = 0;
-                        self.repeats.push((finding, again(assignment)));
+                        let again = again(assignment).map(|again| (finding, again));
+                        self.repeats.extend(again);
                     }
                 }
                 Kind::MutexMisuse | Kind::ThreadLeak | Kind::SignalUnsafe => {
@@ -184,6 +188,7 @@ impl Course {
             .sort_by_key(|finding| std::cmp::Reverse(finding.status));
         if let Some(harm) = harm.filter(|harm| harm.kind != "deadlock" && harm::is_failure(harm))
             && !self.is_explained(&harm)
+            && let Some(again) = again(assignment)
         {
             let failure = Finding {
                 test: self.settings.test.clone(),
@@ -195,7 +200,7 @@ impl Course {
                 *chances += 1;
                 self.idle = 0;
                 self.failed_again.remove(&failure.identity());
-                self.repeats.push((failure, again(assignment)));
+                self.repeats.push((failure, again));
             }
         }
     }
@@ -253,22 +258,24 @@ fn is_about_birth(finding: &Finding) -> bool {
 /// What fails in some executions of a schedule only is not worth more.
 const FAILURE_CHANCES: u32 = 3;
 
-/// What does the same again: a seed, or else the schedule itself.
-fn again(assignment: &Assignment) -> Assignment {
+/// What does the same again: a seed, or else the schedule itself, which an execution that
+/// was ended may not have left.
+fn again(assignment: &Assignment) -> Option<Assignment> {
     let schedule = match &assignment.schedule_out {
+        Some(file) if !file.exists() => return None,
         Some(file) => Plan::Replay {
             file: file.display().to_string(),
         },
         None => assignment.schedule.clone(),
     };
-    Assignment {
+    Some(Assignment {
         detector: "none".to_owned(),
         schedule,
         schedule_out: None,
         // What hangs, hangs longer than a busy machine makes it.
         limit: assignment.limit * harm::DOUBT,
         ..assignment.clone()
-    }
+    })
 }
 
 /// The program came to grief under a schedule, and nobody knows why.
@@ -294,7 +301,7 @@ fn failure(harm: Harm, assignment: &Assignment, run: u64, because: &str) -> Find
         }],
         harm: Some(Harm {
             run,
-            schedule: Some(again(assignment).schedule.to_string()),
+            schedule: again(assignment).map(|again| again.schedule.to_string()),
             ..harm
         }),
         first_run: run,
