@@ -4,8 +4,8 @@
 //! trace has to do with them, the [nodes](Node); and it finds out which locations
 //! can be of interest at all: not those of one thread, nor those that nobody
 //! writes, nor those that one lock protects whose critical sections are the
-//! regions around every access. The second one leaves out those that stay
-//! [sheltered](shelter). The third one indexes the accesses of the
+//! regions around every access. What somebody does [alone](solitude) does not count. The
+//! second one leaves out those that stay [sheltered](shelter). The third one indexes the accesses of the
 //! others by location, thread, site, access type and lock context: accesses that
 //! agree in all of these are one [`Group`], and those of a group in the same moment
 //! of their thread are one [`Spell`], be there two or a million. Besides, it has the
@@ -13,6 +13,7 @@
 
 pub(crate) mod memory;
 mod shelter;
+mod solitude;
 
 use racehound_trace::event::Access;
 use racehound_trace::{Event, Mode, Op, SiteId, SyncId, ThreadId, Trace};
@@ -24,6 +25,7 @@ use crate::regions::{RegionId, Regions, Root};
 
 use memory::Memory;
 pub(crate) use memory::NONE;
+use solitude::Solitude;
 
 /// What a node does about locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +189,8 @@ pub(crate) struct Settings {
     /// Keep locations that locks protect, or that are of one thread: some
     /// pattern can match them nevertheless.
     pub(crate) thorough: bool,
-    /// Leave out locations that stay [sheltered](shelter): no pattern can match them.
+    /// Leave out locations that stay [sheltered](shelter), and what somebody does
+    /// [alone](solitude): no pattern can match them.
     pub(crate) sparing: bool,
     /// Keep every access of a region, not the first and last of each group.
     pub(crate) every_access: bool,
@@ -298,6 +301,7 @@ impl<'t> Index<'t> {
         let mut sections = vec![Sections::default(); threads];
         let mut regions = settings.regions.clone();
         let mut memory = Memory::new(trace.space);
+        let mut solitude = Solitude::new(&trace.events, threads);
         let mut commons = Commons::new();
         let mut summaries: Vec<Summary> = Vec::new();
         let mut slots = Slots::default();
@@ -305,8 +309,10 @@ impl<'t> Index<'t> {
             let (at, t) = (at as u32, event.thread.index());
             let hears = order.hear(at, event);
             regions.step(event);
+            let is_spared = solitude.step(at, event) && settings.sparing && !settings.thorough;
             let moment = order.moment(event.thread);
-            if let Some(access) = access_at(trace, at) {
+            let access = access_at(trace, at);
+            if let Some(access) = access.filter(|_| !is_spared) {
                 let context = sections[t].context;
                 let root = regions.root(event.thread);
                 for (word, mask) in memory.words(&access) {
@@ -335,7 +341,7 @@ impl<'t> Index<'t> {
                         s.common = commons.meet(&self.contexts, common, context, access.is_write);
                     }
                 }
-            } else {
+            } else if access.is_none() {
                 memory.renew(&event.op);
             }
             let act = self.lock_act(&mut sections[t], event);
