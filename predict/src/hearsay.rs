@@ -17,7 +17,7 @@
 //! thread that made, used and freed it: others have never seen it, and that one is done with
 //! it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use racehound_trace::event::Kind;
 use racehound_trace::{Loc, Op, Space, ThreadId, Trace};
@@ -57,10 +57,18 @@ pub(crate) struct Hearsay<'t> {
     told: RefCell<FxHashMap<u32, u32>>,
     /// By allocation: whether only its thread has had to do with it.
     private: RefCell<FxHashMap<u32, bool>>,
+    /// So many events may still be looked at. Nothing is claimed of blocks for which it takes
+    /// more.
+    patience: Cell<u64>,
 }
 
 impl<'t> Hearsay<'t> {
     pub(crate) fn new(trace: &'t Trace) -> Self {
+        Self::with_patience(trace, u64::MAX)
+    }
+
+    /// The same, by looking at so many events at most, besides those with allocations.
+    pub(crate) fn with_patience(trace: &'t Trace, patience: u64) -> Self {
         let mut blocks: Vec<Block> = Vec::new();
         if trace.space == Space::Addresses {
             for (event, made) in trace.events.iter().zip(0..) {
@@ -86,7 +94,24 @@ impl<'t> Hearsay<'t> {
             blocks,
             told: RefCell::default(),
             private: RefCell::default(),
+            patience: Cell::new(patience),
         }
+    }
+
+    /// By which event others may learn of the block that an event has made here.
+    pub(crate) fn told(&self, start: Loc, made: u32) -> Option<u32> {
+        let key = (start.0, made);
+        let at = self
+            .blocks
+            .binary_search_by_key(&key, |b| (b.start, b.made));
+        at.ok().map(|at| self.told_by(&self.blocks[at]))
+    }
+
+    /// Whether an access is to memory of which only its thread knows yet.
+    pub(crate) fn is_untold(&self, access: u32) -> bool {
+        let thread = self.trace.events[access as usize].thread;
+        let secret = self.secret(access);
+        secret.is_some_and(|(maker, told)| maker == thread && access <= told)
     }
 
     /// Whether accesses can happen in this order as far as memory is known to who accesses it,
@@ -119,9 +144,23 @@ impl<'t> Hearsay<'t> {
             return None;
         }
         let maker = self.trace.events[block.made as usize].thread;
+        Some((maker, self.told_by(block)))
+    }
+
+    fn told_by(&self, block: &Block) -> u32 {
         let mut known = self.told.borrow_mut();
-        let told = known.entry(block.made).or_insert_with(|| self.tells(block));
-        Some((maker, *told))
+        *known.entry(block.made).or_insert_with(|| self.tells(block))
+    }
+
+    /// The events behind one, as many as there is patience for.
+    fn behind(&self, event: u32) -> impl Iterator<Item = (&racehound_trace::Event, u32)> {
+        let next = event + 1;
+        let behind = self.trace.events[next as usize..].iter().zip(next..);
+        behind.take_while(|_| {
+            let left = self.patience.get();
+            self.patience.set(left.saturating_sub(1));
+            left > 0
+        })
     }
 
     /// Whether a block was made, used and freed by one thread.
@@ -130,8 +169,7 @@ impl<'t> Hearsay<'t> {
         *known.entry(block.made).or_insert_with(|| {
             let made = block.made as usize;
             let maker = self.trace.events[made].thread;
-            let life = self.trace.events[made..].iter().skip(1).take(LIFETIME);
-            for event in life {
+            for (event, _) in self.behind(block.made).take(LIFETIME) {
                 let is_own = event.thread == maker;
                 match event.op {
                     Op::Free { loc, .. } if loc.0 == block.start => return is_own,
@@ -152,7 +190,7 @@ impl<'t> Hearsay<'t> {
     fn tells(&self, block: &Block) -> u32 {
         let events = &self.trace.events;
         let maker = events[block.made as usize].thread;
-        for (event, at) in events.iter().zip(0..).skip(block.made as usize + 1) {
+        for (event, at) in self.behind(block.made) {
             let access = event.op.access();
             let is_inside = access.is_some_and(|access| block.covers(access.loc));
             let tells = match event.op.kind() {
@@ -167,7 +205,10 @@ impl<'t> Hearsay<'t> {
                 _ => {}
             }
         }
-        u32::MAX
+        match self.patience.get() {
+            0 => block.made,
+            _ => u32::MAX,
+        }
     }
 }
 

@@ -4,7 +4,8 @@
 //! trace has to do with them, the [nodes](Node); and it finds out which locations
 //! can be of interest at all: not those of one thread, nor those that nobody
 //! writes, nor those that one lock protects whose critical sections are the
-//! regions around every access. What somebody does [alone](solitude) does not count. The
+//! regions around every access. What somebody does [alone](solitude), or with memory that is [new](novelty), does not
+//! count. The
 //! second one leaves out those that stay [sheltered](shelter). The third one indexes the accesses of the
 //! others by location, thread, site, access type and lock context: accesses that
 //! agree in all of these are one [`Group`], and those of a group in the same moment
@@ -12,6 +13,7 @@
 //! accesses of each region.
 
 pub(crate) mod memory;
+mod novelty;
 mod shelter;
 mod solitude;
 
@@ -25,6 +27,7 @@ use crate::regions::{RegionId, Regions, Root};
 
 use memory::Memory;
 pub(crate) use memory::NONE;
+use novelty::Novelty;
 use solitude::Solitude;
 
 /// What a node does about locks.
@@ -190,7 +193,7 @@ pub(crate) struct Settings {
     /// pattern can match them nevertheless.
     pub(crate) thorough: bool,
     /// Leave out locations that stay [sheltered](shelter), and what somebody does
-    /// [alone](solitude): no pattern can match them.
+    /// [alone](solitude) or with memory that is [new](novelty): no pattern can match them.
     pub(crate) sparing: bool,
     /// Keep every access of a region, not the first and last of each group.
     pub(crate) every_access: bool,
@@ -302,6 +305,8 @@ impl<'t> Index<'t> {
         let mut regions = settings.regions.clone();
         let mut memory = Memory::new(trace.space);
         let mut solitude = Solitude::new(&trace.events, threads);
+        let mut novelty = Novelty::new(trace, threads);
+        let spares = settings.sparing && !settings.thorough;
         let mut commons = Commons::new();
         let mut summaries: Vec<Summary> = Vec::new();
         let mut slots = Slots::default();
@@ -309,7 +314,9 @@ impl<'t> Index<'t> {
             let (at, t) = (at as u32, event.thread.index());
             let hears = order.hear(at, event);
             regions.step(event);
-            let is_spared = solitude.step(at, event) && settings.sparing && !settings.thorough;
+            let is_alone = solitude.step(at, event);
+            let is_spared = spares
+                && (is_alone || novelty.step(at, event) && regions.root(event.thread).is_none());
             let moment = order.moment(event.thread);
             let access = access_at(trace, at);
             if let Some(access) = access.filter(|_| !is_spared) {
