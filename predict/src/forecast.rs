@@ -80,6 +80,15 @@ pub struct Circumstances {
     pub region: Option<Root>,
 }
 
+/// Places for which not all was tried, and nothing was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Abandoned {
+    /// The number of the pattern; none for races.
+    pub pattern: Option<usize>,
+    /// The places, in pattern order; of races in any.
+    pub sites: Vec<SiteId>,
+}
+
 /// Everything predicted from one trace.
 #[derive(Debug)]
 pub struct Forecast<'t> {
@@ -103,9 +112,9 @@ pub struct Forecast<'t> {
     pub pruned: Vec<Prediction>,
     /// Whether everything was looked for, to the end.
     pub is_complete: bool,
-    /// For so many sets of places the search was given up: of their candidates many cannot
-    /// happen, and some were not tried.
-    pub given_up: usize,
+    /// Where the search was given up: of the candidates for these places many cannot happen,
+    /// and some were not tried.
+    pub given_up: Vec<Abandoned>,
 }
 
 /// Predicts access anomalies from a trace.
@@ -255,7 +264,9 @@ pub(crate) fn predict_with<'t>(
         predictions: predictions(kept),
         pruned: predictions(pruned),
         is_complete,
-        given_up,
+        given_up: { given_up.into_iter() }
+            .map(|(pattern, sites)| Abandoned { pattern, sites })
+            .collect(),
     };
     forecast.name_sites();
     forecast
@@ -354,6 +365,12 @@ impl<'t> Forecast<'t> {
         let is_race = pattern.kind() == Kind::Race;
         let allowed = tuples.iter().filter(|tuple| hearsay.allows(tuple, is_race));
         allowed.map(|tuple| prediction.with(tuple)).collect()
+    }
+
+    /// What was looked for where the search was given up.
+    pub fn abandoned_pattern(&self, abandoned: &Abandoned) -> &str {
+        let pattern = abandoned.pattern.map(|number| self.patterns[number].name());
+        pattern.unwrap_or("race")
     }
 
     /// The pattern of a prediction.

@@ -48,6 +48,8 @@ pub mod regions;
 mod search;
 mod weave;
 
-pub use forecast::{Circumstances, Forecast, Options, Prediction, predict, predict_until};
+pub use forecast::{
+    Abandoned, Circumstances, Forecast, Options, Prediction, predict, predict_until,
+};
 pub use guess::with_guessed_regions;
 pub use order::Atomics;

@@ -306,6 +306,12 @@ fn what_is_given_up_is_told() {
         let options = Options::default();
         predict_with(&trace, &options, patience, &|| false).given_up
     };
-    assert_eq!(given_up(1 << 20), 0);
-    assert!(given_up(0) > 0);
+    assert_eq!(given_up(1 << 20), []);
+    let abandoned = given_up(0);
+    assert!(!abandoned.is_empty());
+    assert!(
+        abandoned
+            .iter()
+            .all(|a| a.pattern.is_none() == (a.sites.len() == 2))
+    );
 }

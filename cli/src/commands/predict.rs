@@ -258,6 +258,41 @@ pub(crate) fn either_way(
     std::iter::once(straight).chain(reversed.map(|prediction| (".reversed", prediction)))
 }
 
+/// So many combinations of places for which not all was tried are told one by one.
+const MOST_ABANDONED: usize = 5;
+
+/// What was not looked for to the end, and where.
+fn abandoned(trace: &Trace, forecast: &Forecast<'_>) -> String {
+    let mut out = String::new();
+    let all = &forecast.given_up;
+    if all.is_empty() {
+        return out;
+    }
+    let _ = writeln!(
+        out,
+        "  gave up on {} of places: many tuples there cannot happen, some were not tried",
+        counted(all.len(), "combination")
+    );
+    for one in all.iter().take(MOST_ABANDONED) {
+        let sites = one.sites.iter().map(|site| trace.tables.site_name(*site));
+        let sites: Vec<String> = sites.collect();
+        let _ = writeln!(
+            out,
+            "    {} at {}",
+            forecast.abandoned_pattern(one),
+            sites.join(", ")
+        );
+    }
+    if all.len() > MOST_ABANDONED {
+        let _ = writeln!(
+            out,
+            "    and {} more",
+            thousands((all.len() - MOST_ABANDONED) as u64)
+        );
+    }
+    out
+}
+
 /// The paper's Table 1, for this trace.
 fn summary(
     args: &Predict,
@@ -315,13 +350,7 @@ fn summary(
             counted(forecast.pruned.len(), "suspicion")
         );
     }
-    if forecast.given_up > 0 {
-        let _ = writeln!(
-            out,
-            "  gave up on {} of places: many tuples there cannot happen, some were not tried",
-            counted(forecast.given_up, "combination")
-        );
-    }
+    out.push_str(&abandoned(trace, forecast));
     if let Some(window) = args.window {
         let _ = writeln!(
             out,

@@ -563,6 +563,9 @@ impl Search<'_, '_> {
                 });
                 if all {
                     self.patience = self.patience.saturating_sub(found.len() as u64);
+                    if found.len() >= most {
+                        self.cut.insert(goal.clone());
+                    }
                 }
                 for [groups, events] in &found {
                     if self.can_happen(&duet.units, groups, events)

@@ -88,6 +88,8 @@ pub(crate) struct Search<'s, 't> {
     instances: u32,
     /// What was tried for which places.
     tries: FxHashMap<Places, Tries>,
+    /// Places for which some candidates were too many to be gathered.
+    cut: FxHashSet<Places>,
     openness: Openness,
     survey: Option<Rc<Survey>>,
     /// What was found for units that are alike.
@@ -119,9 +121,13 @@ pub(crate) struct Outcome {
     pub(crate) racing: FxHashSet<SiteId>,
     /// Whether everything was looked at.
     pub(crate) is_complete: bool,
-    /// For so many sets of places it was given up, and nothing was found.
-    pub(crate) given_up: usize,
+    /// For these sets of places it was given up, and nothing was found.
+    pub(crate) given_up: Vec<Abandoned>,
 }
+
+/// Places for which not all was tried, and nothing was found: the number of a pattern, none
+/// for races, and the sites.
+pub(crate) type Abandoned = (Option<usize>, Vec<SiteId>);
 
 impl<'s, 't> Search<'s, 't> {
     /// For these patterns, each candidate put to the judge; with so many steps to spend on
@@ -143,6 +149,7 @@ impl<'s, 't> Search<'s, 't> {
             window,
             patience,
             tries: FxHashMap::default(),
+            cut: FxHashSet::default(),
             openness: Openness::default(),
             survey: None,
             bindings: FxHashMap::default(),
@@ -168,9 +175,17 @@ impl<'s, 't> Search<'s, 't> {
         for number in others {
             self.find_tuples(number);
         }
-        let is_given_up = |places: &&Places| self.is_settled(places) && !self.is_found(places);
+        let settled = self.tries.keys().filter(|places| self.is_settled(places));
+        let given_up: FxHashSet<&Places> = settled.chain(&self.cut).collect();
+        let in_vain = given_up.into_iter().filter(|places| !self.is_found(places));
+        let told = |(pattern, sites): &Places| {
+            let pattern = Some(*pattern).filter(|pattern| *pattern != ANY_RACE);
+            (pattern, sites.clone())
+        };
+        let mut given_up: Vec<Abandoned> = in_vain.map(told).collect();
+        given_up.sort_unstable();
         Outcome {
-            given_up: self.tries.keys().filter(is_given_up).count(),
+            given_up,
             racing: self.racing,
             is_complete: !self.is_stopped,
         }
@@ -226,7 +241,8 @@ impl<'s, 't> Search<'s, 't> {
         verdict == Verdict::Accepted
     }
 
-    /// So many candidates are worth gathering if the first ones did not do.
+    /// So many candidates are worth gathering if the first ones did not do. If there are more,
+    /// their places are [cut](Self::cut).
     fn most_candidates(&self) -> usize {
         const MOST: u64 = 1 << 20;
         self.patience.min(MOST) as usize

@@ -89,6 +89,9 @@ impl Search<'_, '_> {
             if meetings.is_empty() {
                 return;
             }
+            if passed > 0 && meetings.len() >= count {
+                self.cut.insert(places.clone());
+            }
             self.racing.extend(&places.1);
             for mut events in meetings {
                 if self.is_settled(&places) {
