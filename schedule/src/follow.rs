@@ -7,7 +7,9 @@
 //! program has taken another branch; if the thread cannot go, it waits for
 //! somebody who would have to go first. In both cases the schedule cannot be
 //! followed, and that is said at once: where, what was expected, what was there.
-//! Whatever is no landmark happens right after the landmark before it.
+//! Whatever is no landmark happens right after the landmark before it; but a thread that has
+//! passed its last one stops there, if who comes next can go: the anomaly needs nothing else
+//! of it, and it may be about to fail.
 //!
 //! # What is confirmed
 //! Only what happened. For a race, both threads stood at their accesses at the
@@ -28,7 +30,7 @@
 //! * An atomic operation is one landmark, whatever becomes of it: a compare-and-swap
 //!   that failed is recorded as a load, but is announced as an exchange.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use racehound_trace::event::Kind;
@@ -91,6 +93,8 @@ pub struct Follow<N> {
     watched: BTreeSet<String>,
     /// For a race: where the other thread has to stand.
     partner: Option<(String, Point)>,
+    /// By thread: how many landmarks are left for it.
+    left: HashMap<String, u64>,
     /// Who goes on to its next landmark.
     current: Option<ThreadId>,
     idle: u32,
@@ -113,7 +117,14 @@ impl<N: Naming> Follow<N> {
             }
             _ => None,
         };
+        let mut left: HashMap<String, u64> = HashMap::new();
+        for r#move in schedule.moves() {
+            if let Move::Run { thread, times, .. } = r#move {
+                *left.entry(thread.clone()).or_default() += times;
+            }
+        }
         Self {
+            left,
             watched: schedule.watched.iter().cloned().collect(),
             partner: last,
             cursor: Cursor::new(schedule),
@@ -180,6 +191,7 @@ impl<N: Naming> Follow<N> {
         if let Some(current) = self.current
             && let Some(index) = enabled.iter().position(|p| p.thread == current)
             && !self.stands_at_landmark(&enabled[index])
+            && !(self.has_done_its_part(current) && self.can_go_on_without(current, enabled))
         {
             return self.go_on(enabled, index);
         }
@@ -188,7 +200,7 @@ impl<N: Naming> Follow<N> {
             let expected = self.cursor.expected()?;
             let Turn::Goes { thread, at } = &expected else {
                 // There was only one to be notified, so nobody asked.
-                self.cursor.advance();
+                self.advance();
                 continue;
             };
             let index = self.find(enabled, thread);
@@ -200,7 +212,7 @@ impl<N: Naming> Follow<N> {
                 && !stands(self, at)
                 && index.is_none_or(|index| self.stands_at_landmark(&enabled[index]))
             {
-                self.cursor.advance();
+                self.advance();
                 continue;
             }
             let Some(index) = index else {
@@ -225,7 +237,7 @@ impl<N: Naming> Follow<N> {
                     Err(picked) => return picked,
                 }
             }
-            self.cursor.advance();
+            self.advance();
             self.happened
                 .extend(mark.map(|mark| (mark, enabled[index])));
             self.current = Some(enabled[index].thread);
@@ -235,6 +247,31 @@ impl<N: Naming> Follow<N> {
             }
             return Some(index);
         }
+    }
+
+    /// That choice was made, or is passed over.
+    fn advance(&mut self) {
+        if let Some(Turn::Goes { thread, .. }) = self.cursor.expected()
+            && let Some(left) = self.left.get_mut(&thread)
+        {
+            *left -= 1;
+        }
+        self.cursor.advance();
+    }
+
+    /// Whether the schedule has nothing left for a thread.
+    fn has_done_its_part(&mut self, thread: ThreadId) -> bool {
+        let left = self.left.get(self.names.thread(thread));
+        left.is_none_or(|left| *left == 0)
+    }
+
+    /// Whether somebody else comes next, and can go.
+    fn can_go_on_without(&mut self, current: ThreadId, enabled: &[Pending]) -> bool {
+        let Some(Turn::Goes { thread, .. }) = self.cursor.expected() else {
+            return false;
+        };
+        let next = self.find(enabled, &thread);
+        next.is_some_and(|next| enabled[next].thread != current)
     }
 
     fn find(&mut self, enabled: &[Pending], thread: &str) -> Option<usize> {
@@ -330,7 +367,7 @@ impl<N: Naming> Strategy for Follow<N> {
         if self.is_open
             && let Some(Turn::IsNotified { thread }) = self.cursor.expected()
         {
-            self.cursor.advance();
+            self.advance();
             let named = |id: &ThreadId| self.names.thread(*id) == thread;
             if let Some(index) = waiters.iter().position(named) {
                 return index;
@@ -405,10 +442,29 @@ mod tests {
         assert_eq!(follow.pick(&[write(0, 3, 5), write(1, 7, 0)]), 1);
         assert_eq!(follow.pick(&[write(0, 3, 5), write(1, 2, 5)]), 1);
         assert_eq!(follow.fate(), &Fate::Unfinished);
-        assert_eq!(follow.pick(&[write(0, 3, 5), write(1, 4, 5)]), 1);
-        assert_eq!(follow.pick(&[write(0, 3, 5), post(1, 4)]), 0);
+        assert_eq!(follow.pick(&[write(0, 3, 5), write(1, 4, 5)]), 0);
         assert_eq!(follow.fate(), &Fate::Confirmed);
         assert_eq!(follow.happened().count(), 3);
+    }
+
+    #[test]
+    fn who_has_done_its_part_stops_if_others_can_go() {
+        let schedule = "0\nsemaphore-post s9\n1\nsemaphore-post s8";
+        let mut follow = follow(schedule);
+        follow.pick(&[post(0, 9), post(1, 8)]);
+        // It could fail here.
+        assert_eq!(follow.pick(&[at(0, 3, None), post(1, 8)]), 1);
+        assert_eq!(
+            follow.pick(&[at(0, 3, None), at(1, 4, None)]),
+            1,
+            "the rest"
+        );
+
+        let mut follow = self::follow(schedule);
+        follow.pick(&[post(0, 9)]);
+        assert_eq!(follow.pick(&[at(0, 3, None)]), 0, "nobody else can");
+        assert_eq!(follow.pick(&[post(0, 4), post(1, 8)]), 1);
+        assert_ne!(follow.fate(), &Fate::Unfinished);
     }
 
     #[test]
@@ -481,7 +537,7 @@ mod tests {
 
     #[test]
     fn who_spins_lets_the_next_one_go() {
-        let mut follow = follow("0\nsemaphore-post s9\n1\nsemaphore-post s8");
+        let mut follow = follow("0\nsemaphore-post s9\n1\nsemaphore-post s8\n0\nfork s2");
         follow.pick(&[post(0, 9), post(1, 8)]);
         assert_eq!(follow.pick(&[at(0, 3, None), post(1, 8)]), 0);
         follow.yields(ThreadId(0));

@@ -299,3 +299,103 @@ fn schedules_are_files_that_can_be_followed() {
         );
     }
 }
+
+/// A writer moves two bounds, one after the other, and a reader fails of it if it comes in
+/// between: before the writer has come to the second one.
+const BOUNDS: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t update = PTHREAD_MUTEX_INITIALIZER, lock = PTHREAD_MUTEX_INITIALIZER;
+static int low = 0, high = 10;
+static void *move(void *unused) {
+    pthread_mutex_lock(&update);
+    pthread_mutex_lock(&lock);
+    low = 20;                    /* 10 */
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&lock);
+    high = 30;                   /* 13 */
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&update);
+    return unused;
+}
+static void *look(void *unused) {
+    usleep(50000);
+    pthread_mutex_lock(&lock);
+    int l = low;                 /* 21 */
+    int h = high;                /* 22 */
+    pthread_mutex_unlock(&lock);
+    assert(l < h);
+    return unused;
+}
+int main(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, move, 0);
+    pthread_create(&threads[1], 0, look, 0);
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+}
+"#;
+
+#[test]
+fn who_fails_of_what_is_half_done_does_not_end_the_program_before_it_is_done() {
+    let (_shop, findings) = confirmed(BOUNDS);
+    let found = find(&findings, "atomic-set", &[10, 21, 22, 13]);
+    assert_eq!(found["status"], "confirmed", "{found:#}");
+    assert_eq!(found["harm"]["kind"], "assertion", "{found:#}");
+}
+
+/// A counter is read and written under a lock that its users may have already.
+const REENTRANT: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER, lock;
+static int count;
+static int get(void) {
+    pthread_mutex_lock(&lock);
+    int n = count;               /* 9 */
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+static void set(int n) {
+    pthread_mutex_lock(&lock);
+    count = n;                   /* 15 */
+    pthread_mutex_unlock(&lock);
+}
+static void *add(void *unused) {
+    pthread_mutex_lock(&turn);
+    set(get() + 1);
+    pthread_mutex_unlock(&turn);
+    return unused;
+}
+static void *add_much(void *unused) {
+    usleep(50000);
+    pthread_mutex_lock(&lock);
+    pthread_mutex_trylock(&lock);
+    set(get() + 10);
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+int main(void) {
+    pthread_mutexattr_t again;
+    pthread_mutexattr_init(&again);
+    pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&lock, &again);
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, add, 0);
+    pthread_create(&threads[1], 0, add_much, 0);
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+    assert(count == 11);
+}
+"#;
+
+#[test]
+fn a_lock_that_is_taken_again_is_in_no_schedules_way() {
+    let (_shop, findings) = confirmed(REENTRANT);
+    let found = find(&findings, "atomicity", &[9, 15, 15]);
+    assert_eq!(found["status"], "confirmed", "{found:#}");
+    assert_eq!(found["harm"]["kind"], "assertion", "{found:#}");
+}

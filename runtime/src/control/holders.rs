@@ -47,6 +47,15 @@ impl Locks {
         self.0.get(&address)
     }
 
+    /// How often a thread holds a lock, in whatever mode.
+    pub(super) fn depth(&self, address: usize, thread: u32) -> u32 {
+        let depth = |holders: &Holders| match holders.owner == Some(thread) {
+            true => holders.depth,
+            false => holders.readers.iter().filter(|&&r| r == thread).count() as u32,
+        };
+        self.holders(address).map_or(0, depth)
+    }
+
     /// Whether a thread would get a lock. It may hold it already if that is `reentrant`.
     pub(super) fn admit(&self, address: usize, thread: u32, mode: Mode, reentrant: bool) -> bool {
         let holders = self.holders(address);
@@ -133,6 +142,21 @@ mod tests {
     use super::*;
 
     const LOCK: usize = 0x1000;
+
+    #[test]
+    fn it_is_known_how_often_a_thread_holds_a_lock() {
+        let mut locks = Locks::default();
+        assert_eq!(locks.depth(LOCK, 1), 0);
+        locks.taken(1, LOCK, Mode::Exclusive);
+        locks.taken(1, LOCK, Mode::Exclusive);
+        assert_eq!([1, 2].map(|thread| locks.depth(LOCK, thread)), [2, 0]);
+        locks.given_back(1, LOCK);
+        locks.given_back(1, LOCK);
+        for reader in [1, 2, 2] {
+            locks.taken(reader, LOCK, Mode::Shared);
+        }
+        assert_eq!([1, 2].map(|thread| locks.depth(LOCK, thread)), [1, 2]);
+    }
 
     #[test]
     fn a_mutex_is_free_when_it_was_given_back_as_often_as_taken() {

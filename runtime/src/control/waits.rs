@@ -83,11 +83,23 @@ impl Turn {
         mut attempt: impl FnMut() -> c_int,
         really: impl FnOnce() -> c_int,
     ) -> c_int {
-        let Lock { address, mode, .. } = lock;
+        let Lock {
+            address,
+            mode,
+            reentrant,
+            ..
+        } = lock;
         let want = lock.want();
-        let op = |roster: &mut Roster| {
-            let lock = roster.object(address);
-            Some(Op::Acquire { lock, mode })
+        // Who takes a lock again that it can only have once waits for itself: that is told.
+        let is_again = |roster: &Roster| {
+            (reentrant || mode == Mode::Shared) && self.holds(roster, address, mode)
+        };
+        let op = |roster: &mut Roster| match is_again(roster) {
+            true => None,
+            false => Some(Op::Acquire {
+                lock: roster.object(address),
+                mode,
+            }),
         };
         if !self.asking(address, || self.wait(want, until, op)) {
             return libc::ETIMEDOUT;
@@ -135,6 +147,14 @@ impl Turn {
         self.took(address, mode, result)
     }
 
+    /// Whether the thread holds a lock in this mode already. Taking it again means nothing to
+    /// others, and is not recorded either.
+    fn holds(&self, roster: &Roster, address: usize, mode: Mode) -> bool {
+        let holders = roster.locks.holders(address);
+        let is_owner = holders.is_some_and(|holders| holders.owner == Some(self.number));
+        is_owner == (mode == Mode::Exclusive) && roster.locks.depth(address, self.number) > 0
+    }
+
     /// Whether the thread holds a lock for itself alone.
     pub(crate) fn owns(&self, lock: usize) -> bool {
         self.note(|roster| {
@@ -171,9 +191,12 @@ impl Turn {
         (address, mode): (usize, Mode),
         attempt: impl FnOnce() -> c_int,
     ) -> c_int {
-        let op = |roster: &mut Roster| {
-            let lock = roster.object(address);
-            Some(Op::Acquire { lock, mode })
+        let op = |roster: &mut Roster| match self.holds(roster, address, mode) {
+            true => None,
+            false => Some(Op::Acquire {
+                lock: roster.object(address),
+                mode,
+            }),
         };
         self.asking(address, || self.wait(Want::Nothing, None, op));
         let result = match self.is_awaited(address) {
@@ -202,6 +225,9 @@ impl Turn {
     pub(crate) fn unlock(&self, address: usize, real: impl FnOnce() -> c_int) -> c_int {
         self.gives_back(address);
         self.act(|roster| {
+            if roster.locks.depth(address, self.number) > 1 {
+                return None;
+            }
             let lock = roster.object(address);
             let mode = match roster.locks.holders(address) {
                 Some(holders) if holders.owner.is_none() => Mode::Shared,

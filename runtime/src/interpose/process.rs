@@ -107,9 +107,13 @@ unsafe fn end_at_once(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// The program gives up: what there is to say of its execution is said first.
+/// The program gives up: what there is to say of its execution is said first. Others may still
+/// come before that: what one has found wrong another may be about to finish.
 fn gives_up() {
-    if Call::begin().is_some() {
+    if let Some(call) = Call::begin() {
+        if let Some(turn) = call.turn() {
+            turn.touch();
+        }
         control::gives_up();
     }
 }
