@@ -182,6 +182,8 @@ options! {
     print_suppressions: bool = true;
     /// Where reports go, with the process id appended.
     log_path: String = String::new();
+    /// That file has the program's name in its own, too.
+    log_exe_name: bool = false;
     /// Report at all.
     report_bugs: bool = true;
     /// Report two accesses only once for each pair of stacks.
@@ -232,34 +234,80 @@ options! {
 }
 
 /// TSan's options that have no meaning here: there is no history to be sized, no
-/// symbolizer to be found.
-const MEANINGLESS: [&str; 26] = [
+/// symbolizer to be found; or that have none in TSan either, being those of other sanitizers
+/// of its family. Those by which a program would behave in another way are not among them.
+const MEANINGLESS: [&str; 71] = [
+    "allocator_may_return_null",
+    "allocator_release_to_os_interval_ms",
     "allow_addr2line",
+    "allow_user_segv_handler",
+    "can_use_proc_maps_statm",
+    "clear_shadow_mmap_threshold",
+    "color",
+    "compress_stack_depot",
+    "coverage",
+    "coverage_dir",
+    "decorate_proc_maps",
+    "demangle",
+    "detect_leaks",
     "die_after_fork",
-    "print_module_map",
-    "history_size",
+    "disable_coredump",
+    "dump_instruction_bytes",
+    "dump_registers",
+    "enable_symbolizer_markup",
+    "external_symbolizer_path",
+    "fast_unwind_on_check",
+    "fast_unwind_on_fatal",
+    "fast_unwind_on_malloc",
     "flush_memory_ms",
     "flush_symbolizer_ms",
-    "stop_on_start",
-    "io_sync",
-    "symbolize",
-    "external_symbolizer_path",
-    "stack_trace_format",
-    "color",
-    "fast_unwind_on_fatal",
-    "handle_segv",
+    "full_address_space",
     "handle_abort",
+    "handle_ioctl",
+    "handle_segv",
     "handle_sigbus",
     "handle_sigfpe",
     "handle_sigill",
+    "handle_sigtrap",
+    "heap_profile",
+    "history_size",
+    "html_cov_report",
+    "intercept_intrin",
+    "intercept_memcmp",
+    "intercept_memmem",
     "intercept_send",
+    "intercept_stat",
+    "intercept_strchr",
+    "intercept_strcmp",
+    "intercept_strlen",
+    "intercept_strndup",
+    "intercept_strpbrk",
+    "intercept_strspn",
+    "intercept_strstr",
+    "intercept_strtok",
+    "intercept_tls_get_addr",
+    "io_sync",
+    "leak_check_at_exit",
     "legacy_pthread_cond",
     "malloc_context_size",
-    "allocator_may_return_null",
-    "shared_ptr_interceptor",
-    "running_on_valgrind",
-    "profile_memory",
+    "no_huge_pages_for_shadow",
     "print_benign",
+    "print_cmdline",
+    "print_module_map",
+    "profile_memory",
+    "running_on_valgrind",
+    "shared_ptr_interceptor",
+    "stack_trace_format",
+    "stop_on_start",
+    "strip_env",
+    "symbolize",
+    "symbolize_inline_frames",
+    "symbolize_vs_style",
+    "test_only_emulate_no_memorymap",
+    "test_only_replace_dlopen_main_program",
+    "use_madv_dontdump",
+    "use_sigaltstack",
+    "verify_interceptors",
 ];
 
 static OPTIONS: OnceLock<Parsed> = OnceLock::new();
@@ -421,7 +469,14 @@ pub(crate) fn relative_to_program(path: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::settings;
+    use super::{MEANINGLESS, Options, settings};
+
+    #[test]
+    fn what_is_an_option_has_a_meaning() {
+        for (name, _) in Options::help() {
+            assert!(!MEANINGLESS.contains(&name), "{name}");
+        }
+    }
 
     #[test]
     fn settings_are_told_apart() {

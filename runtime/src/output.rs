@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Mutex;
 
 use crate::options;
@@ -30,14 +31,28 @@ pub(crate) fn path() -> String {
         .unwrap_or_else(|| options::get().log_path.clone())
 }
 
+/// The file of this process.
+fn file_name(path: &str) -> String {
+    let process = std::process::id();
+    let program = std::env::current_exe()
+        .ok()
+        .filter(|_| options::get().log_exe_name);
+    match program.as_deref().and_then(Path::file_name) {
+        Some(program) => format!("{path}.{}.{process}", program.display()),
+        None => format!("{path}.{process}"),
+    }
+}
+
 /// Writes some text, in one piece.
 pub(crate) fn write(text: &str) {
     match path().as_str() {
         "" | "stderr" => to_descriptor(DESCRIPTOR.load(std::sync::atomic::Ordering::Relaxed), text),
         "stdout" => to_descriptor(1, text),
         path => {
-            let name = format!("{path}.{}", std::process::id());
-            let file = OpenOptions::new().append(true).create(true).open(&name);
+            let file = OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(file_name(path));
             match file.and_then(|mut file| file.write_all(text.as_bytes())) {
                 Ok(()) => {}
                 Err(_) => to_descriptor(2, text),
