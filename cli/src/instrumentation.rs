@@ -6,7 +6,8 @@ use std::path::Path;
 
 use object::elf::FileHeader64;
 use object::read::elf::{Dyn, FileHeader};
-use object::{Endianness, elf};
+use object::{Endianness, FileKind, elf};
+use racehound::runtime;
 
 use crate::error::Error;
 
@@ -15,12 +16,14 @@ use crate::error::Error;
 pub(crate) enum Instrumentation {
     /// Ours, linked into it.
     Ours,
-    /// gcc's shared library, whose place we can take.
+    /// The compiler's shared library, whose place we can take.
     Libtsan,
     /// The compiler's, linked into it.
     Archive,
     /// It has none.
     None,
+    /// It is for processors that the runtime is not made for.
+    Foreign,
     /// It is a script, or nothing we know; what it starts may be instrumented.
     Unknown,
 }
@@ -38,8 +41,14 @@ pub(crate) fn of(path: &Path) -> Result<Instrumentation, Error> {
 }
 
 fn of_elf(content: &[u8]) -> Option<Instrumentation> {
+    if matches!(FileKind::parse(content), Ok(FileKind::Elf32)) {
+        return Some(Instrumentation::Foreign);
+    }
     let header = FileHeader64::<Endianness>::parse(content).ok()?;
     let endian = header.endian().ok()?;
+    if header.e_machine(endian) != elf::EM_X86_64 {
+        return Some(Instrumentation::Foreign);
+    }
     let sections = header.sections(endian, content).ok()?;
     let mut instrumented = false;
     let mut defines_init = false;
@@ -64,13 +73,16 @@ fn of_elf(content: &[u8]) -> Option<Instrumentation> {
     if defines_init {
         return Some(Instrumentation::Archive);
     }
-    let (dynamic, link) = sections.dynamic(endian, content).ok()??;
+    // A static program has all that it ever will have.
+    let Some((dynamic, link)) = sections.dynamic(endian, content).ok()? else {
+        return Some(Instrumentation::None);
+    };
     let strings = sections.strings(endian, content, link).ok()?;
     let needs_libtsan = dynamic.iter().any(|entry| {
         entry.tag(endian) == elf::DT_NEEDED
             && strings
                 .get(entry.val(endian) as u32)
-                .is_ok_and(|name| name.starts_with(b"libtsan."))
+                .is_ok_and(runtime::is_libtsan)
     });
     Some(match (needs_libtsan, instrumented) {
         (true, _) => Instrumentation::Libtsan,

@@ -12,8 +12,20 @@ use racehound_bundle::{FINGERPRINT, OBJECT, SHARED, SYMBOLS};
 /// Names a directory that holds the runtime's files, in place of our own.
 const DIRECTORY: &str = "RACEHOUND_RUNTIME_DIR";
 
-/// The names under which gcc's releases look for their runtime.
-const LIBTSAN: [&str; 3] = ["libtsan.so.0", "libtsan.so.1", "libtsan.so.2"];
+/// The names under which programs look for their compiler's runtime: those of gcc's
+/// releases, and those that clang's `-shared-libsan` has.
+const LIBTSAN: [&str; 5] = [
+    "libtsan.so.0",
+    "libtsan.so.1",
+    "libtsan.so.2",
+    "libclang_rt.tsan-x86_64.so",
+    "libclang_rt.tsan.so",
+];
+
+/// Whether that is a name of ThreadSanitizer's own library.
+pub fn is_libtsan(name: &[u8]) -> bool {
+    LIBTSAN.iter().any(|known| known.as_bytes() == name)
+}
 
 /// The runtime's files.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! The hunt: from a program to proven bugs, kept for the next time.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
 use serde_json::Value;
@@ -284,6 +286,18 @@ fn what_cannot_be_hunted_in_is_said() {
     let shop = Workshop::new();
     shop.write("broken.c", "int main(void) { return x; }");
     shop.write("notes.txt", "nothing");
+    for (name, text) in [
+        ("orphan", "#!/no/such/shell -e\n"),
+        ("small", "\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0"),
+    ] {
+        shop.write(name, text);
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(shop.path(name), mode).unwrap();
+    }
+    let mut gcc = shop.command("gcc");
+    gcc.args(["-static", "-nostdlib", "-Wl,--entry=0"]);
+    gcc.args(["-x", "c", "/dev/null", "-o", "static"]);
+    assert!(gcc.status().unwrap().success());
     for (arguments, code, said) in [
         (&["hunt"][..], USAGE, "what is to be hunted in?"),
         (&["hunt", "broken.c"], NOT_STARTED, "does not compile"),
@@ -294,6 +308,11 @@ fn what_cannot_be_hunted_in_is_said() {
             NOT_STARTED,
             "not instrumented",
         ),
+        (&["run", "./static"], NOT_STARTED, "not instrumented"),
+        (&["run", "./small"], NOT_STARTED, "64-bit"),
+        (&["run", "./orphan"], NOT_STARTED, "/no/such/shell, by"),
+        (&["run", "./notes.txt"], NOT_STARTED, "chmod +x"),
+        (&["run", "."], NOT_STARTED, "directory"),
         (
             &["hunt", "--budget", "soon", "broken.c"],
             USAGE,
