@@ -92,6 +92,8 @@ fn main() {
     );
     run(tool("objcopy")
         .arg(format!("--keep-global-symbols={}", keep.display()))
+        // The runtimes of other sanitizers have these, too.
+        .args(["--wildcard", "--weaken-symbol=__sanitizer_*"])
         .arg(&object));
 
     let list = exports.iter().fold(String::new(), |mut list, name| {

@@ -222,16 +222,18 @@ pub(crate) fn on_free(block: *const c_void) {
     }
 }
 
-/// Gives the program a report's summary in place of printing it; false if it
-/// does not want it.
-pub(crate) fn on_summary(summary: &str) -> bool {
-    let Some(hook) = hooks().error_summary else {
-        return false;
-    };
-    if let Ok(text) = std::ffi::CString::new(summary) {
+/// Whether the program, or another sanitizer's runtime in it, has a place for summaries.
+pub(crate) fn wants_summaries() -> bool {
+    hooks().error_summary.is_some()
+}
+
+/// Gives it a report's summary, in place of printing that.
+pub(crate) fn on_summary(summary: &str) {
+    if let Some(hook) = hooks().error_summary
+        && let Ok(text) = std::ffi::CString::new(summary)
+    {
         quietly(|| hook(text.as_ptr()));
     }
-    true
 }
 
 /// A function of that name in a library that the program has loaded.

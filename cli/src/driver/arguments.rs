@@ -102,6 +102,12 @@ impl CommandLine {
         }
     }
 
+    /// Whether other sanitizers are wanted that go together with this one, such as that
+    /// of undefined behaviour.
+    pub(super) fn has_other_sanitizers(&self) -> bool {
+        self.request.compatible_sanitizers && !self.request.exclusive_sanitizers
+    }
+
     /// Whether the linker is to complain about undefined symbols in a library.
     pub(super) fn forbids_undefined(&self) -> bool {
         self.request.forbids_undefined
@@ -133,6 +139,10 @@ struct Request {
     names_libc: bool,
     /// The last word about the thread sanitizer.
     sanitize: Option<bool>,
+    /// Other sanitizers that go together with it.
+    compatible_sanitizers: bool,
+    /// Others that do not, as the compiler will say.
+    exclusive_sanitizers: bool,
     forbids_undefined: bool,
     linker_choice: Vec<OsString>,
     /// What `-x` says; by name otherwise.
@@ -257,9 +267,7 @@ impl Request {
         if let Some(words) = value("-Wl,") {
             words.split(',').for_each(|word| self.linker_word(word));
         } else if let Some(which) = value("-fsanitize=") {
-            if which.split(',').any(|which| which == "thread") {
-                self.sanitize = Some(true);
-            }
+            which.split(',').for_each(|which| self.sanitizer(which));
         } else if let Some(which) = value("-fno-sanitize=") {
             if which
                 .split(',')
@@ -276,6 +284,14 @@ impl Request {
             self.prints = true;
         } else if option.starts_with("-l") {
             self.others = true;
+        }
+    }
+
+    fn sanitizer(&mut self, name: &str) {
+        match name {
+            "thread" => self.sanitize = Some(true),
+            _ if is_exclusive(name) => self.exclusive_sanitizers = true,
+            _ => self.compatible_sanitizers = true,
         }
     }
 
@@ -331,6 +347,12 @@ fn asks(option: &str) -> bool {
     questions
         .iter()
         .any(|question| option.starts_with(question))
+}
+
+/// Whether a sanitizer wants the memory or the stack to itself, as ThreadSanitizer does.
+fn is_exclusive(sanitizer: &str) -> bool {
+    let kinds = ["address", "memory", "memtag", "leak", "safe-stack", "scudo"];
+    kinds.iter().any(|kind| sanitizer.contains(kind))
 }
 
 /// Whether an option's value is the next word.
@@ -605,6 +627,25 @@ mod tests {
             "-ffreestanding a.c",
         ] {
             assert!(!line(text).instruments(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sanitizers_go_together_or_not() {
+        for text in [
+            "-fsanitize=undefined a.c",
+            "-fsanitize=thread,integer a.c",
+            "-fsanitize=bounds -fsanitize=thread a.o",
+        ] {
+            assert!(line(text).has_other_sanitizers(), "{text}");
+        }
+        for text in [
+            "a.c",
+            "-fsanitize=thread a.c",
+            "-fsanitize=address a.c",
+            "-fsanitize=undefined,hwaddress a.c",
+        ] {
+            assert!(!line(text).has_other_sanitizers(), "{text}");
         }
     }
 

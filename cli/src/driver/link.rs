@@ -5,7 +5,7 @@ use std::fs;
 
 use super::arguments::{CommandLine, Output};
 use super::compiler::{Compiler, Family, Linker};
-use super::{Error, instrumenting, stand_in};
+use super::{Error, INSTRUMENT, instrumenting, stand_in};
 use crate::runtime::{self, Runtime};
 
 /// The libraries that the runtime needs. Newer versions of glibc have them all
@@ -32,14 +32,23 @@ pub(super) fn arguments(
             // For the start files. A prefix, so it ends in a slash.
             before.push(join("-B", empty.join("")));
         }
-        Family::Clang if line.has_sources() => {
-            if line.instruments() {
-                before.extend(instrumenting(compiler)?);
+        Family::Clang => {
+            let compiles = line.has_sources() && line.instruments();
+            match compiles {
+                true if !line.has_other_sanitizers() => {
+                    before.extend(instrumenting(compiler)?);
+                    before.push("-fno-sanitize-link-runtime".into());
+                }
+                // The driver would link ThreadSanitizer's runtime, which holds those of the
+                // others. So it does not hear of it, only the compiler proper does.
+                true => before.extend(["-Xclang", INSTRUMENT].map(OsString::from)),
+                false => {}
             }
-            before.push("-fno-sanitize-link-runtime".into());
+            // Leaves the runtimes of other sanitizers to the compiler.
+            if !compiles || line.has_other_sanitizers() {
+                after.push("-fno-sanitize=thread".into());
+            }
         }
-        // Leaves the runtimes of other sanitizers to the compiler.
-        Family::Clang => after.push("-fno-sanitize=thread".into()),
     }
     let holds_runtime = output == Output::Executable && line.instruments();
     if holds_runtime {

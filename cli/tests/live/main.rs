@@ -11,6 +11,7 @@ mod formats;
 mod hunt;
 mod killed;
 mod memory;
+mod others;
 mod outside;
 mod predict;
 mod recording;

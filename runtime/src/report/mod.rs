@@ -596,7 +596,7 @@ fn publish(report: &Report) {
         output::write(&format!("racehound: {path}: {error}; lost from there:\n"));
     }
     if options.print_reports || unrecorded.is_some() {
-        output::write(&text::render(report));
+        text::print(report);
     }
 }
 

@@ -7,15 +7,26 @@ use racehound_trace::Mode;
 
 use super::{Access, Kind, Line, Location, Report, ThreadInfo};
 use crate::abi::external;
-use crate::{hooks, options};
+use crate::{hooks, options, output};
 
 const RULE: &str = "==================";
 
-/// The report as text.
-pub(crate) fn render(report: &Report) -> String {
+/// Prints the report. A program that has a place for its summary gets that when all the
+/// rest is to be read.
+pub(crate) fn print(report: &Report) {
     let mut out = String::new();
     _ = write_report(&mut out, report);
-    out
+    if let Some(summary) = summary(report) {
+        match hooks::wants_summaries() {
+            true => {
+                output::write(&std::mem::take(&mut out));
+                hooks::on_summary(&summary);
+            }
+            false => _ = writeln!(out, "{summary}"),
+        }
+    }
+    _ = writeln!(out, "{RULE}");
+    output::write(&out);
 }
 
 /// A stack as text.
@@ -109,15 +120,16 @@ fn write_report(out: &mut String, report: &Report) -> std::fmt::Result {
             report.count - 1
         )?;
     }
-    if let Some(line) = summary_line(report)
-        && options::get().print_summary
-    {
-        let summary = format!("SUMMARY: ThreadSanitizer: {} {line}", report.title());
-        if !hooks::on_summary(&summary) {
-            writeln!(out, "{summary}")?;
-        }
-    }
-    writeln!(out, "{RULE}")
+    Ok(())
+}
+
+/// The line that sums it up.
+fn summary(report: &Report) -> Option<String> {
+    let place = summary_line(report).filter(|_| options::get().print_summary)?;
+    Some(format!(
+        "SUMMARY: ThreadSanitizer: {} {place}",
+        report.title()
+    ))
 }
 
 fn thread_name(number: u32) -> String {
