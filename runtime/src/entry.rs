@@ -309,30 +309,54 @@ macro_rules! read_of_eight {
 }
 
 /// Returns if a read of `$ones` bytes of a word need not be looked at: they were, or more
-/// of the word, or the thread is one of several readers.
+/// of the word, or the thread is one of several readers. Both halves are taken at one
+/// moment; that they are the same tells a cell from a set.
 macro_rules! read_of_part {
     ($ones:literal) => {
         concat!(
-            unless_now!("4", "2f"),
-            "ret
+            "mov r8, qword ptr [rdx]
+             mov rax, r8
+             shr rax, 32
+             sub eax, dword ptr fs:[rcx]
+             ror eax, 4
+             cmp eax, dword ptr fs:[rcx + 4]
+             jae 2f
+             ret
              2:
-\n",
+             cmp eax, 0xf0000000
+             jae 5f\n",
             unless_now!("0", "3f"),
             "ret
              3:\n",
-            if_in_cell!("6f"),
-            return_if_in_set!(),
             bytes_of_rdi!($ones),
             unless_part_now!("4", "4f"),
             "ret
              4:\n",
             unless_part_now!("0", "99f"),
             "ret
-             6:\n",
-            reader_or!("8f"),
-            unless_now!("0", "7f"),
-            "ret
-             7:\n",
+             5:
+             mov rax, r8
+             shr rax, 32
+             cmp eax, r8d
+             je 6f
+             mov r8d, eax
+             and r8d, 63 * 16
+             inc eax
+             cmp eax, dword ptr fs:[rcx + r8 + 128]
+             jne 3b
+             ret
+             6:
+             shr r8d, 4
+             shl r8, 6
+             add r8, qword ptr [rip + __racehound_cells]
+             mov eax, dword ptr [r8 + 12]
+             test eax, eax
+             jz 8f
+             and eax, dword ptr fs:[rcx + 48]
+             lea rdx, [r8 + rax + 16]
+             mov eax, edi
+             and eax, 4
+             add rdx, rax\n",
             bytes_of_rdi!($ones),
             unless_part_now!("0", "99f"),
             "ret
