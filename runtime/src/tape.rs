@@ -321,7 +321,7 @@ struct Calls {
 }
 
 impl Pending {
-    const KNOWN: usize = 512;
+    const KNOWN: usize = 1024;
 
     #[cold]
     #[inline(never)]
@@ -337,11 +337,19 @@ impl Pending {
         })
     }
 
+    /// Where the site of that number is looked for: neighbours are far from each other, and
+    /// so are an access and a deed in one context.
+    #[inline(always)]
+    fn slot(number: u64) -> usize {
+        let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> (64 - Self::KNOWN.ilog2())) as usize
+    }
+
     /// The site of a place in the program. Where it is new, the variable that is accessed
     /// there gets its name.
     #[inline(always)]
     fn site_of_place(&mut self, place: usize, address: Option<usize>) -> SiteId {
-        let slot = (place ^ place >> 9) % Self::KNOWN;
+        let slot = Self::slot(place as u64);
         let (known, site) = self.places[slot];
         if known == place {
             return site;
@@ -359,7 +367,7 @@ impl Pending {
             Some(_) => (context.0, Spot::Context(context)),
             None => (context.0 | DEED, Spot::Deed(context)),
         };
-        let slot = (key ^ key >> 9) as usize % Self::KNOWN;
+        let slot = Self::slot(u64::from(key));
         let (known, site) = self.contexts[slot];
         if known == key {
             return site;
