@@ -168,7 +168,13 @@ fn word_at_once<R: Rule, const WRITE: bool>(thread: &Thread, at: &AtomicU64, sta
 fn group_at_once<R: Rule, const WRITE: bool>(thread: &Thread, group: &Group, stamp: Stamp) -> bool {
     let before = shadow::load(group);
     whole_group::<R, WRITE>(thread, before, stamp)
-        .is_some_and(|after| before == after || shadow::exchange(group, before, after))
+        .is_some_and(|after| group_becomes(group, before, after))
+}
+
+/// Makes a group what it is to become, unless it has changed meanwhile.
+#[inline(always)]
+fn group_becomes(group: &Group, before: [Word; 2], after: [Word; 2]) -> bool {
+    shadow::are_same(before, after) || shadow::exchange(group, before, after)
 }
 
 /// Makes a word what it is to become, unless it has changed meanwhile.
@@ -579,7 +585,7 @@ fn plain<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, last: usize
     while number <= last_number {
         for group in shadow::run(number * 8, last_number * 8 + 8) {
             let words = shadow::load(group);
-            if words != known {
+            if !shadow::are_same(words, known) {
                 match is_now::<WRITE>(thread, words) {
                     true => known = words,
                     false => {
@@ -621,10 +627,10 @@ fn of_range<R: Rule, const WRITE: bool>(
     }
 }
 
-/// Makes a group what it is to become, unless it has changed meanwhile.
+/// The same, where a range may be worked through around the group.
 #[inline(always)]
 fn settles(group: &Group, before: [Word; 2], after: [Word; 2]) -> bool {
-    before == after
+    shadow::are_same(before, after)
         || shadow::exchange(group, before, after)
             && (!bulk::is_active() || bulk::outlasts(group, after))
 }
@@ -709,7 +715,16 @@ pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access, after: Option<
         }
     }
     if !end.is_multiple_of(8) {
-        thoroughly(thread, last, end % 8);
+        let (group, bytes) = (shadow::group(last * 8), 0xff >> (8 - end % 8));
+        let words = shadow::load(group);
+        // Behind the end of a block is nothing that belongs to anybody.
+        let calm = |word| is_calm::<R, true>(thread, word, stamp);
+        match after {
+            Some(after) if calm(words[0]) && (words[0] == words[1] || calm(words[1])) => {
+                shadow_range::fill_group(thread, last * 8, bytes, after);
+            }
+            _ => thoroughly(thread, last, end % 8),
+        }
     }
 }
 

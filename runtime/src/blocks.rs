@@ -32,6 +32,7 @@ pub(crate) struct Block {
     pub(crate) context: Context,
 }
 
+#[inline]
 fn entry(address: usize) -> Option<&'static AtomicU64> {
     let base = TABLE[address >> CHUNK_BITS].load(Ordering::Acquire);
     if base.is_null() {
@@ -43,6 +44,7 @@ fn entry(address: usize) -> Option<&'static AtomicU64> {
 }
 
 /// Bits for 64 pages of the chunk that begins with `first`.
+#[inline]
 fn pages(first: &AtomicU64, pages: usize) -> &AtomicU64 {
     // SAFETY: they are behind the entries, of which this is the first.
     unsafe { &*std::ptr::from_ref(first).add(CHUNK_BYTES / 8 + pages) }
@@ -82,6 +84,7 @@ const THREAD: usize = 1 << 62;
 const FREED: u64 = 1 << 63;
 
 /// What stands for a thread at the end of the context in which it allocates.
+#[inline]
 pub(crate) fn place_of(thread: u32) -> usize {
     THREAD | thread as usize
 }
@@ -90,6 +93,7 @@ pub(crate) fn place_of(thread: u32) -> usize {
 pub(crate) const LARGEST: usize = u32::MAX as usize - 1;
 
 /// Notes a block; `whose` ends with the [place of a thread](place_of).
+#[inline]
 pub(crate) fn insert(start: usize, size: usize, whose: Context) {
     let entry = match entry(start) {
         Some(entry) => entry,
@@ -124,6 +128,7 @@ fn decode(start: usize, bits: u64) -> Option<Block> {
 }
 
 /// The size of the block that begins there, if it was not freed.
+#[inline]
 pub(crate) fn size(start: usize) -> Option<usize> {
     match entry(start)?.load(Ordering::Relaxed) {
         0 => None,
@@ -177,6 +182,7 @@ pub(crate) enum Freed {
 
 /// Frees the block that begins there. It is still told of until there is another.
 /// Of several threads that free it at once one does so now, the others later.
+#[inline]
 pub(crate) fn free(start: usize) -> Freed {
     let Some(entry) = entry(start) else {
         return Freed::Unknown;
@@ -193,6 +199,7 @@ pub(crate) fn free(start: usize) -> Freed {
 }
 
 /// What begins there is a block that we do not watch.
+#[inline]
 pub(crate) fn forget(start: usize) {
     if let Some(entry) = entry(start)
         && entry.load(Ordering::Relaxed) != 0

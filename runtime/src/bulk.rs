@@ -14,7 +14,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::shadow::{Group, Word};
+use crate::shadow::{self, Group, Word};
 use crate::spin::pause;
 
 /// Ranges at least this large are announced.
@@ -135,7 +135,7 @@ pub(crate) fn outlasts(group: &Group, words: [Word; 2]) -> bool {
     while RANGES.iter().any(around) {
         pause(&mut rounds);
     }
-    crate::shadow::load(group) == words
+    shadow::load(group) == words
 }
 
 /// Replaces groups as `change` says, from the first on, until there is one that
@@ -180,11 +180,11 @@ pub(crate) fn alike(
                 }
             }
             if _mm_movemask_epi8(as_before(i)) != 0xffff {
-                let before = crate::shadow::load(&groups[i]);
+                let before = shadow::load(&groups[i]);
                 let Some(after) = change(before) else {
                     return i;
                 };
-                (old, new, same) = (pack(before), pack(after), before == after);
+                (old, new, same) = (pack(before), pack(after), shadow::are_same(before, after));
             }
             if !same {
                 _mm_store_si128(place(i), new);

@@ -53,6 +53,7 @@ pub(crate) fn is_idle() -> bool {
 }
 
 /// An access of any size.
+#[inline]
 pub(crate) fn range(visit: &Visit, access: &Access) {
     if sampling::looks_away() {
         return;
@@ -67,6 +68,7 @@ pub(crate) fn range(visit: &Visit, access: &Access) {
 }
 
 /// A write of memory whose past is forgotten with it, see [`access::last_write`].
+#[inline]
 pub(crate) fn last_write(visit: &Visit, access: &Access, after: Option<Stamp>) {
     record::range(visit, access);
     match engine() {

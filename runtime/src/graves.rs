@@ -35,6 +35,7 @@ impl Graves {
     }
 
     /// The stamp of a free by thread `number` in that context.
+    #[inline]
     pub(crate) fn stamp_of(&mut self, number: u32, context: Context) -> Stamp {
         let slot = context.0 as usize % RECENT;
         let (known, stamp) = self.recent[slot];

@@ -174,6 +174,7 @@ impl Recent {
 
 impl Held {
     /// Notes an acquisition; true unless it was re-entrant.
+    #[inline]
     pub(crate) fn push(&mut self, lock: SyncId, mode: Mode, taken: Context) -> bool {
         let hold = Hold { lock, mode };
         if let Some(known) = self.stack.iter_mut().rev().find(|h| h.hold == hold) {
@@ -192,6 +193,7 @@ impl Held {
     }
 
     /// Notes a release; true unless the lock is still held.
+    #[inline]
     pub(crate) fn pop(&mut self, lock: SyncId, mode: Mode) -> bool {
         let hold = Hold { lock, mode };
         let Some(at) = self.stack.iter().rposition(|h| h.hold == hold) else {
@@ -212,7 +214,13 @@ impl Held {
         }
     }
 
+    #[inline]
     fn remove(&mut self, at: usize) {
+        // Mostly the last to be taken is the first to be given back.
+        if at + 1 == self.stack.len() {
+            self.stack.truncate(at);
+            return;
+        }
         self.stack.remove(at);
         for later in &mut self.stack[at..] {
             later.set = None;

@@ -104,6 +104,7 @@ pub(crate) fn give_back(spare: &mut Spare) {
 }
 
 /// The message at an address of a held cell.
+#[inline]
 pub(crate) fn find(cell: &mut Cell, address: usize) -> Option<&mut AtomicCell> {
     let mut link = cell.first_object();
     while link & MESSAGE != 0 {
@@ -118,6 +119,7 @@ pub(crate) fn find(cell: &mut Cell, address: usize) -> Option<&mut AtomicCell> {
 }
 
 /// A new message at an address of a held cell, which has none there.
+#[inline]
 pub(crate) fn add<'a>(cell: &'a mut Cell, address: usize, spare: &mut Spare) -> &'a mut AtomicCell {
     let number = spare.take();
     put(cell, number, address);

@@ -43,10 +43,15 @@ fn context(thread: &mut Thread, place: usize) -> Context {
 }
 
 /// Tells of an event that takes something, or nothing.
+#[inline]
 fn takes(thread: &mut Thread, place: usize, op: Op) {
-    if !is_active() {
-        return;
+    if is_active() {
+        tell_taken(thread, place, op);
     }
+}
+
+#[inline(never)]
+fn tell_taken(thread: &mut Thread, place: usize, op: Op) {
     let context = context(thread, place);
     if general::is_listening() {
         general::takes(thread, context, op);
@@ -58,10 +63,15 @@ fn takes(thread: &mut Thread, place: usize, op: Op) {
 }
 
 /// Tells of an event that gives something away.
+#[inline]
 fn gives(thread: &mut Thread, place: usize, op: Op) {
-    if !is_active() {
-        return;
+    if is_active() {
+        tell_given(thread, place, op);
     }
+}
+
+#[inline(never)]
+fn tell_given(thread: &mut Thread, place: usize, op: Op) {
     let context = context(thread, place);
     if general::is_listening() {
         general::gives(thread, context, op);
@@ -138,6 +148,7 @@ pub(crate) fn atomic_op((address, size): (usize, usize), op: AtomicOp, order: Me
 
 /// Tells the tape of an atomic operation that has just happened, before anybody
 /// else can have one at the same location.
+#[inline]
 pub(crate) fn atomic(thread: &mut Thread, place: usize, op: Op) {
     if tape::is_recording() && thread.ignore == 0 && thread.ignore_sync == 0 {
         let context = context(thread, place);
@@ -177,10 +188,12 @@ pub(crate) fn join(thread: &mut Thread, child: u32) {
     );
 }
 
+#[inline]
 pub(crate) fn acquire(thread: &mut Thread, lock: SyncId, mode: Mode, place: usize) {
     takes(thread, place, Op::Acquire { lock, mode });
 }
 
+#[inline]
 pub(crate) fn release(thread: &mut Thread, lock: SyncId, mode: Mode, place: usize) {
     gives(thread, place, Op::Release { lock, mode });
 }
@@ -231,6 +244,7 @@ pub(crate) fn fence(thread: &mut Thread, order: MemoryOrder, place: usize) {
 }
 
 /// A block was allocated; `written` if that counts as a write to it.
+#[inline]
 pub(crate) fn alloc(thread: &mut Thread, address: usize, size: usize, written: bool, place: usize) {
     if size == 0 {
         return;
@@ -249,6 +263,7 @@ pub(crate) fn written(thread: &mut Thread, address: usize, size: usize, place: u
 }
 
 /// A block is about to be freed: somebody else may get it then.
+#[inline]
 pub(crate) fn free(thread: &mut Thread, address: usize, size: usize, place: usize) {
     if size != 0 {
         let (loc, size) = extent(address, size);

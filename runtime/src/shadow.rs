@@ -322,8 +322,16 @@ pub(crate) fn load(group: &Group) -> [Word; 2] {
     [word(&group[0]), word(&group[1])]
 }
 
+/// Whether two groups look the same. Compilers make a call of the comparison of arrays
+/// where much is inlined already.
+#[inline(always)]
+pub(crate) fn are_same(a: [Word; 2], b: [Word; 2]) -> bool {
+    a[0] == b[0] && a[1] == b[1]
+}
+
 /// The shadow of whole groups from one address to another, as far as it is
 /// contiguous.
+#[inline(always)]
 pub(crate) fn run(from: usize, to: usize) -> &'static [Group] {
     let chunk_end = (from >> CHUNK_BITS << CHUNK_BITS) + (1 << CHUNK_BITS);
     let groups = (to.min(chunk_end) - from) / 8;

@@ -74,8 +74,10 @@ fn blank(stamp: Stamp) -> Word {
     }
 }
 
+/// Gives some of eight bytes a new past: written at `stamp`, or none. The rest of a word
+/// that was written is behind the end of a block.
 #[inline]
-fn fill_group(thread: &mut Thread, address: usize, bytes: u8, stamp: Stamp) {
+pub(crate) fn fill_group(thread: &mut Thread, address: usize, bytes: u8, stamp: Stamp) {
     let group = shadow::group(address);
     let old = shadow::load(group);
     if old[0].as_cell().is_some() {

@@ -517,6 +517,7 @@ pub(crate) fn interrupted() -> bool {
 }
 
 /// How deep the thread is in handlers, for a jump out of them.
+#[inline]
 pub(crate) fn depth() -> u32 {
     thread::current().map_or(0, |thread| thread.signals.handling)
 }

@@ -81,6 +81,7 @@ impl Stamp {
     }
 
     /// Stamps that the lease has after this one.
+    #[inline]
     pub(crate) fn left_in_lease(self) -> u32 {
         LEASE - 1 - self.offset()
     }
@@ -93,11 +94,13 @@ impl Stamp {
     }
 
     /// Which thread it was, as reports name it.
+    #[inline]
     pub(crate) fn thread(self) -> u32 {
         THREADS[self.lease()].load(Ordering::Relaxed)
     }
 
     /// Where it was and which locks were held.
+    #[inline]
     pub(crate) fn record(self) -> Record {
         let records = RECORDS[self.lease()].load(Ordering::Acquire);
         if records.is_null() {
@@ -142,6 +145,7 @@ pub(crate) fn merged(stamp: Stamp) -> Option<[Half; PARTS]> {
     }
 }
 
+#[inline]
 fn look_up(stamp: Stamp) -> Option<[Half; PARTS]> {
     if stamp.record().context != MERGE {
         return None;
@@ -152,6 +156,7 @@ fn look_up(stamp: Stamp) -> Option<[Half; PARTS]> {
 }
 
 /// Makes a stamp of one's own lease, and the two after it, a merge.
+#[inline]
 pub(crate) fn set_merged(stamp: Stamp, [a, b, c, d]: [Half; PARTS]) {
     let mark = Record {
         context: MERGE,

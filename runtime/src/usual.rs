@@ -77,7 +77,7 @@ fn settles<const SIZE: usize, const WRITE: bool>(
             }
             let next = shadow::next(group);
             let [first, second] = [shadow::load(group), shadow::load(next)];
-            first == second
+            shadow::are_same(first, second)
                 && first[0] == first[1]
                 && is_usual(thread, first[0])
                 && thread.usual_stamp(top, place).is_some_and(|stamp| {
