@@ -8,8 +8,8 @@
 //! somebody who would have to go first. In both cases the schedule cannot be
 //! followed, and that is said at once: where, what was expected, what was there.
 //! Whatever is no landmark happens right after the landmark before it; but a thread that has
-//! passed its last one stops there, if who comes next can go: the anomaly needs nothing else
-//! of it, and it may be about to fail.
+//! passed its last one stops before what is no operation, if who comes next can go: it may be
+//! about to fail.
 //!
 //! # What is confirmed
 //! Only what happened. For a race, both threads stood at their accesses at the
@@ -191,7 +191,9 @@ impl<N: Naming> Follow<N> {
         if let Some(current) = self.current
             && let Some(index) = enabled.iter().position(|p| p.thread == current)
             && !self.stands_at_landmark(&enabled[index])
-            && !(self.has_done_its_part(current) && self.can_go_on_without(current, enabled))
+            && !(enabled[index].op.is_none()
+                && self.has_done_its_part(current)
+                && self.can_go_on_without(current, enabled))
         {
             return self.go_on(enabled, index);
         }
@@ -442,7 +444,8 @@ mod tests {
         assert_eq!(follow.pick(&[write(0, 3, 5), write(1, 7, 0)]), 1);
         assert_eq!(follow.pick(&[write(0, 3, 5), write(1, 2, 5)]), 1);
         assert_eq!(follow.fate(), &Fate::Unfinished);
-        assert_eq!(follow.pick(&[write(0, 3, 5), write(1, 4, 5)]), 0);
+        assert_eq!(follow.pick(&[write(0, 3, 5), write(1, 4, 5)]), 1);
+        assert_eq!(follow.pick(&[write(0, 3, 5), post(1, 4)]), 0);
         assert_eq!(follow.fate(), &Fate::Confirmed);
         assert_eq!(follow.happened().count(), 3);
     }
