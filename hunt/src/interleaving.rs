@@ -439,6 +439,14 @@ fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
         let strangers = found.into_iter().zip(&finding.accesses).filter(is_other);
         (between, strangers.count(), second - first)
     };
+    // Who has not been created yet races with nobody.
+    let births = trace.events.iter().enumerate().filter_map(|(at, event)| {
+        let Op::Fork { child } = event.op else {
+            return None;
+        };
+        Some((child, at))
+    });
+    let births: BTreeMap<ThreadId, usize> = births.collect();
     // By location, access and thread: the last event that fits.
     let mut last: BTreeMap<(u64, usize, ThreadId), usize> = BTreeMap::new();
     let mut best: Option<[usize; 2]> = None;
@@ -448,10 +456,12 @@ fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
         let start = memory.loc.0;
         let around = (start.saturating_sub(LONGEST), 0, ThreadId(0))
             ..(start.saturating_add(u64::from(memory.size)), 0, ThreadId(0));
+        let birth = births.get(&event.thread).copied().unwrap_or(0);
         let earlier = last.range(around).filter(|((_, other, thread), before)| {
             let theirs = trace.events[**before].op.access();
             *other != number
                 && *thread != event.thread
+                && **before >= birth
                 && theirs.is_some_and(|theirs| theirs.overlaps(memory))
         });
         if let Some(before) = earlier.map(|(_, before)| *before).max() {
@@ -745,6 +755,25 @@ mod tests {
             ..finding
         };
         assert_eq!(of(&trace, &elsewhere, &Unnamed), None);
+    }
+
+    #[test]
+    fn what_was_done_before_a_thread_was_created_does_not_race_with_it() {
+        let trace = trace(
+            "T0|r(x)|6; T0|fork(T1)|1; T1|w(x)|3; T0|acq(l)|4; T0|rel(l)|5; T0|acq(l)|4; \
+             T0|rel(l)|5; T0|r(x)|6",
+        );
+        let sites = (0..trace.tables.sites.len()).map(SiteId::from_index);
+        let sites: Vec<String> = sites.map(|site| trace.tables.site_name(site)).collect();
+        let place = |number: &str| sites.iter().find(|s| s.ends_with(number)).unwrap().clone();
+        let accesses = [("read", "T0", "6"), ("write", "T1", "3")];
+        let finding = Finding {
+            accesses: accesses
+                .map(|(op, thread, number)| access(op, thread, &place(number)))
+                .to_vec(),
+            ..Finding::default()
+        };
+        assert_eq!(pair(&trace, &finding), Some(vec![7, 2]));
     }
 
     #[test]

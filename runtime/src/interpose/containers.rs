@@ -14,7 +14,7 @@ use std::ptr;
 
 use super::{Call, interpose};
 
-/// Memory of the program, accessed on its behalf.
+/// Memory of the program, accessed on its behalf, which others may change meanwhile.
 struct Memory(Option<Call>);
 
 impl Memory {
@@ -27,7 +27,7 @@ impl Memory {
             call.reads(at, size_of::<T>());
         }
         // SAFETY: the caller says so.
-        unsafe { at.read() }
+        unsafe { at.read_volatile() }
     }
 
     unsafe fn store<T>(&self, at: *mut T, value: T) {
@@ -35,7 +35,7 @@ impl Memory {
             call.writes(at, size_of::<T>());
         }
         // SAFETY: the caller says so.
-        unsafe { at.write(value) }
+        unsafe { at.write_volatile(value) }
     }
 }
 
@@ -144,10 +144,13 @@ struct Node {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-enum Color {
-    Red,
-    Black,
+#[repr(transparent)]
+struct Color(u32);
+
+/// In memory that somebody else has freed there may be anything, so it is no enumeration.
+impl Color {
+    const RED: Self = Self(0);
+    const BLACK: Self = Self(1);
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -190,7 +193,7 @@ impl Memory {
     /// Where there is no node, it is black.
     unsafe fn color(&self, node: *mut Node) -> Color {
         match node.is_null() {
-            true => Color::Black,
+            true => Color::BLACK,
             // SAFETY: as said above.
             false => unsafe { self.load(&raw const (*node).color) },
         }
@@ -242,7 +245,7 @@ impl Memory {
     unsafe fn predecessor(&self, node: *mut Node) -> *mut Node {
         // SAFETY: as said above.
         unsafe {
-            let is_header = self.color(node) == Color::Red && {
+            let is_header = self.color(node) == Color::RED && {
                 let parent = self.parent(node);
                 self.parent(parent) == node
             };
@@ -299,7 +302,7 @@ impl Memory {
             self.set_parent(node, parent);
             self.set_child(node, Side::Left, ptr::null_mut());
             self.set_child(node, Side::Right, ptr::null_mut());
-            self.paint(node, Color::Red);
+            self.paint(node, Color::RED);
             let was_outermost = parent == header || parent == self.child(header, side);
             self.set_child(parent, side, node);
             if parent == header {
@@ -319,16 +322,16 @@ impl Memory {
         unsafe {
             while node != self.parent(header) {
                 let mut parent = self.parent(node);
-                if self.color(parent) == Color::Black {
+                if self.color(parent) == Color::BLACK {
                     break;
                 }
                 let above = self.parent(parent);
                 let side = self.side(parent, above);
                 let uncle = self.child(above, side.other());
-                if self.color(uncle) == Color::Red {
-                    self.paint(parent, Color::Black);
-                    self.paint(uncle, Color::Black);
-                    self.paint(above, Color::Red);
+                if self.color(uncle) == Color::RED {
+                    self.paint(parent, Color::BLACK);
+                    self.paint(uncle, Color::BLACK);
+                    self.paint(above, Color::RED);
                     node = above;
                     continue;
                 }
@@ -336,12 +339,12 @@ impl Memory {
                     self.rotate(parent, side, header);
                     (node, parent) = (parent, node);
                 }
-                self.paint(parent, Color::Black);
-                self.paint(above, Color::Red);
+                self.paint(parent, Color::BLACK);
+                self.paint(above, Color::RED);
                 self.rotate(above, side.other(), header);
             }
             let root = self.parent(header);
-            self.paint(root, Color::Black);
+            self.paint(root, Color::BLACK);
         }
     }
 
@@ -395,7 +398,7 @@ impl Memory {
                     }
                 }
             }
-            if color == Color::Black {
+            if color == Color::BLACK {
                 self.mend_black(rises, below, header);
             }
         }
@@ -405,38 +408,38 @@ impl Memory {
     unsafe fn mend_black(&self, mut node: *mut Node, mut parent: *mut Node, header: *mut Node) {
         // SAFETY: as said above. Where a black node is missing, there is one on the other side.
         unsafe {
-            while node != self.parent(header) && self.color(node) == Color::Black {
+            while node != self.parent(header) && self.color(node) == Color::BLACK {
                 let side = self.side(node, parent);
                 let mut sibling = self.child(parent, side.other());
-                if self.color(sibling) == Color::Red {
-                    self.paint(sibling, Color::Black);
-                    self.paint(parent, Color::Red);
+                if self.color(sibling) == Color::RED {
+                    self.paint(sibling, Color::BLACK);
+                    self.paint(parent, Color::RED);
                     self.rotate(parent, side, header);
                     sibling = self.child(parent, side.other());
                 }
                 let (near, far) = (self.child(sibling, side), self.child(sibling, side.other()));
-                let is_far_red = self.color(far) == Color::Red;
-                if !is_far_red && self.color(near) == Color::Black {
-                    self.paint(sibling, Color::Red);
+                let is_far_red = self.color(far) == Color::RED;
+                if !is_far_red && self.color(near) == Color::BLACK {
+                    self.paint(sibling, Color::RED);
                     (node, parent) = (parent, self.parent(parent));
                     continue;
                 }
                 if !is_far_red {
-                    self.paint(near, Color::Black);
-                    self.paint(sibling, Color::Red);
+                    self.paint(near, Color::BLACK);
+                    self.paint(sibling, Color::RED);
                     self.rotate(sibling, side.other(), header);
                     sibling = near;
                 }
                 let color = self.color(parent);
                 self.paint(sibling, color);
-                self.paint(parent, Color::Black);
+                self.paint(parent, Color::BLACK);
                 let far = self.child(sibling, side.other());
-                self.paint(far, Color::Black);
+                self.paint(far, Color::BLACK);
                 self.rotate(parent, side, header);
                 break;
             }
             if !node.is_null() {
-                self.paint(node, Color::Black);
+                self.paint(node, Color::BLACK);
             }
         }
     }
@@ -515,7 +518,7 @@ mod tests {
 
     fn node() -> *mut Node {
         Box::into_raw(Box::new(Node {
-            color: Color::Red,
+            color: Color::RED,
             parent: ptr::null_mut(),
             children: [ptr::null_mut(); 2],
         }))
@@ -587,7 +590,7 @@ mod tests {
                 assert_eq!(up, header);
                 let root = (*header).parent;
                 if !root.is_null() {
-                    assert_eq!(((*root).color, (*root).parent), (Color::Black, header));
+                    assert_eq!(((*root).color, (*root).parent), (Color::BLACK, header));
                 }
                 blackness(root);
             }
@@ -616,11 +619,11 @@ mod tests {
                 .filter(|child| !child.is_null())
             {
                 assert_eq!((*child).parent, node);
-                assert!(((*node).color, (*child).color) != (Color::Red, Color::Red));
+                assert!(((*node).color, (*child).color) != (Color::RED, Color::RED));
             }
             let [left, right] = (*node).children.map(|child| blackness(child));
             assert_eq!(left, right);
-            left + usize::from((*node).color == Color::Black)
+            left + usize::from((*node).color == Color::BLACK)
         }
     }
 
