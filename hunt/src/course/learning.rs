@@ -136,6 +136,10 @@ impl Course {
             }
         };
         let ending = execution.ending;
+        // What was ended by force has not told how it went, and has left no schedule.
+        let is_untold = ending == Ending::Limit && execution.scheduled.is_none();
+        let is_lost = is_untold && assignment.schedule_out.is_some();
+        let again = (!is_lost).then(|| again(assignment));
         for mut finding in execution.findings {
             if is_about_birth(&finding) {
                 continue;
@@ -145,11 +149,11 @@ impl Course {
                 Kind::Race => {
                     if assignment.schedule != Plan::Free
                         && finding.status == Status::Observed
-                        && let Some(again) = again(assignment)
+                        && let Some(again) = &again
                     {
                         let shown = Assignment {
                             detector: assignment.detector.clone(),
-                            ..again
+                            ..again.clone()
                         };
                         self.shown_by.entry(finding.identity()).or_insert(shown);
                     }
@@ -170,7 +174,7 @@ impl Course {
                     let is_new = self.add(finding.clone());
                     if is_new && assignment.schedule != Plan::Free {
                         self.idle = 0;
-                        let again = again(assignment).map(|again| (finding, again));
+                        let again = again.clone().map(|again| (finding, again));
                         self.repeats.extend(again);
                     }
                 }
@@ -188,7 +192,7 @@ impl Course {
             .sort_by_key(|finding| std::cmp::Reverse(finding.status));
         if let Some(harm) = harm.filter(|harm| harm.kind != "deadlock" && harm::is_failure(harm))
             && !self.is_explained(&harm)
-            && let Some(again) = again(assignment)
+            && let Some(again) = again
         {
             let failure = Finding {
                 test: self.settings.test.clone(),
@@ -258,24 +262,22 @@ fn is_about_birth(finding: &Finding) -> bool {
 /// What fails in some executions of a schedule only is not worth more.
 const FAILURE_CHANCES: u32 = 3;
 
-/// What does the same again: a seed, or else the schedule itself, which an execution that
-/// was ended may not have left.
-fn again(assignment: &Assignment) -> Option<Assignment> {
+/// What does the same again: a seed, or else the schedule itself.
+fn again(assignment: &Assignment) -> Assignment {
     let schedule = match &assignment.schedule_out {
-        Some(file) if !file.exists() => return None,
         Some(file) => Plan::Replay {
             file: file.display().to_string(),
         },
         None => assignment.schedule.clone(),
     };
-    Some(Assignment {
+    Assignment {
         detector: "none".to_owned(),
         schedule,
         schedule_out: None,
         // What hangs, hangs longer than a busy machine makes it.
         limit: assignment.limit * harm::DOUBT,
         ..assignment.clone()
-    })
+    }
 }
 
 /// The program came to grief under a schedule, and nobody knows why.
@@ -301,7 +303,7 @@ fn failure(harm: Harm, assignment: &Assignment, run: u64, because: &str) -> Find
         }],
         harm: Some(Harm {
             run,
-            schedule: again(assignment).map(|again| again.schedule.to_string()),
+            schedule: Some(again(assignment).schedule.to_string()),
             ..harm
         }),
         first_run: run,
