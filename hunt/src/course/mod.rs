@@ -17,7 +17,8 @@
 //!    confirmed if the program fails of it; if the program only prints something else,
 //!    it stays a prediction, for nobody but its author knows whether that is wrong.
 //! 3. *Explore*: DrFinder, PCT, Overtake and random schedules with FastTrack watching,
-//!    and Hybrid in between; Embrace, where a deadlock is possible that has not happened. What is new goes to 2; the hunt ends when nothing is.
+//!    and Hybrid in between; Embrace, where a deadlock is possible that has not happened.
+//!    What is new goes to 2; the hunt ends when nothing is.
 //!
 //! `rounds` has what comes next, `learning` what executions have shown, `settling`
 //! what becomes of a finding that was put to the test.

@@ -4,9 +4,9 @@
 //! trace has to do with them, the [nodes](Node); and it finds out which locations
 //! can be of interest at all: not those of one thread, nor those that nobody
 //! writes, nor those that one lock protects whose critical sections are the
-//! regions around every access. What somebody does [alone](solitude), or with memory that is [new](novelty), does not
-//! count. The
-//! second one leaves out those that stay [sheltered](shelter). The third one indexes the accesses of the
+//! regions around every access. What somebody does [alone](solitude), or with memory that is
+//! [new](novelty), does not count. The second one leaves out those that stay
+//! [sheltered](shelter). The third one indexes the accesses of the
 //! others by location, thread, site, access type and lock context: accesses that
 //! agree in all of these are one [`Group`], and those of a group in the same moment
 //! of their thread are one [`Spell`], be there two or a million. Besides, it has the
