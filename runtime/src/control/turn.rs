@@ -29,6 +29,9 @@ pub(crate) enum Came {
     Interrupted,
 }
 
+/// What a thread is about to do. There is one code for all of them.
+type Announced<'a> = &'a dyn Fn(&mut Roster) -> Option<Op>;
+
 /// A thread under control that is at a point where others may go on.
 pub(crate) struct Turn {
     pub(super) number: u32,
@@ -133,9 +136,13 @@ impl Turn {
         until: Option<Until>,
         op: impl Fn(&mut Roster) -> Option<Op>,
     ) -> bool {
+        self.wait_long(want, until, &op)
+    }
+
+    fn wait_long(&self, want: Want, until: Option<Until>, op: Announced<'_>) -> bool {
         let until = self.moment(until);
         loop {
-            match self.wait_once(want, until, &op) {
+            match self.step(want, until, op) {
                 Came::Fulfilled => return true,
                 Came::TimedOut => return false,
                 Came::Interrupted => {}
@@ -154,6 +161,10 @@ impl Turn {
         until: Option<Moment>,
         op: impl Fn(&mut Roster) -> Option<Op>,
     ) -> Came {
+        self.step(want, until, &op)
+    }
+
+    fn step(&self, want: Want, until: Option<Moment>, op: Announced<'_>) -> Came {
         record::hand_over();
         pace::begin();
         self.let_children_settle();
@@ -245,7 +256,11 @@ impl Turn {
 
     /// Something that has an effect on others, and never waits.
     pub(super) fn act(&self, op: impl Fn(&mut Roster) -> Option<Op>) {
-        self.wait(Want::Nothing, None, op);
+        self.act_as(&op);
+    }
+
+    fn act_as(&self, op: Announced<'_>) {
+        self.wait_long(Want::Nothing, None, op);
         self.note(|roster| {
             roster.changes += 1;
             if let Some(member) = roster.member(self.number) {
@@ -289,6 +304,14 @@ impl Turn {
 
     /// Does something that may wait for the outside world: others go on meanwhile.
     pub(crate) fn outside<R>(&self, real: impl FnOnce() -> R) -> R {
+        self.leaves();
+        let result = real();
+        let _errno = Errno::keep();
+        self.comes_back();
+        result
+    }
+
+    fn leaves(&self) {
         let next = self.note(|roster| {
             let member = roster.member(self.number).expect("it was found");
             member.standing = Standing::Outside;
@@ -300,10 +323,10 @@ impl Turn {
         if let Next::Other(baton) = next {
             baton.give();
         }
-        let result = real();
-        let _errno = Errno::keep();
-        self.wait(Want::Nothing, None, |_| None);
-        result
+    }
+
+    fn comes_back(&self) {
+        self.wait_long(Want::Nothing, None, &|_| None);
     }
 
     /// The thread makes another one, whose number is known already.
