@@ -35,6 +35,7 @@ pub(crate) mod openmp;
 pub(crate) mod process;
 pub(crate) mod queues;
 pub(crate) mod randomness;
+pub(crate) mod readiness;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
 pub(crate) mod signals;
@@ -46,6 +47,7 @@ pub(crate) mod tasks;
 pub(crate) mod threads;
 pub(crate) mod timers;
 pub(crate) mod times;
+pub(crate) mod transfers;
 pub(crate) mod wide;
 
 use std::ffi::{c_char, c_int};

@@ -3,7 +3,8 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use super::descriptors::{self, Impatient, Outcome, gets, opened, puts, puts_when_ready, uses};
-use super::files::{drains, makes, makes_pair, parts, with};
+use super::files::{makes, makes_pair, with};
+use super::transfers::{drains, parts};
 use super::{Call, interpose};
 
 type Address = libc::sockaddr;
