@@ -23,6 +23,7 @@ mod pairs;
 mod plan;
 mod predictions;
 mod progress;
+mod recordings;
 mod retelling;
 mod schedules;
 mod shell;

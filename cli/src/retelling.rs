@@ -3,19 +3,18 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use racehound_hunt::allowance::Allowance;
 use racehound_hunt::interleaving::{self, Place};
-use racehound_hunt::{Assignment, Executor, Program, crew};
+use racehound_hunt::{Program, crew};
 use racehound_report::finding::{Finding, Interleaving, Kind, NOT_COPIED, Status};
 use racehound_schedule::Plan;
 use racehound_symbols::{Frame, Symbolizer};
-use racehound_trace::{Trace, binary};
+use racehound_trace::Trace;
 
-use crate::build;
+use crate::{build, recordings};
 
 /// The steps of findings, as far as they are known.
 #[derive(Debug, Default)]
@@ -33,10 +32,6 @@ const START: Duration = Duration::from_secs(1);
 const SHARE: u32 = 10;
 /// Time for it when the budget is spent.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long one execution may take.
-const LIMIT: Duration = Duration::from_secs(10);
-/// Longer traces are not read, in bytes.
-const LARGEST: u64 = 64 << 20;
 /// More findings are not retold.
 const MOST: usize = 60;
 
@@ -108,20 +103,7 @@ fn key(finding: &Finding) -> Key {
 /// nothing to tell then, and the finding is none the worse.
 fn retell(program: &mut Program, finding: &Finding) -> Option<Interleaving> {
     let schedule: Plan = finding.schedule.as_ref()?.parse().ok()?;
-    let directory = tempfile::Builder::new()
-        .prefix("racehound-steps-")
-        .tempdir()
-        .ok()?;
-    let assignment = Assignment {
-        detector: "none".to_owned(),
-        schedule,
-        record: Some(directory.path().join("steps")),
-        schedule_out: None,
-        sample: None,
-        limit: LIMIT,
-    };
-    program.execute(&assignment).ok()?;
-    let mut traces = traces(directory.path());
+    let mut traces = recordings::record(program, schedule)?.traces;
     // What has failed is whose threads took turns.
     if finding.kind == Kind::Failure {
         traces.sort_by_key(|(trace, _)| std::cmp::Reverse(interleaving::turns(trace)));
@@ -160,24 +142,6 @@ fn of_child(
     let mut told = interleaving::of(&trace, finding, symbols)?;
     interleaving::tell_of_child(&mut told, finding);
     Some(told)
-}
-
-/// What each process has recorded, the first one first, and whether it is another.
-fn traces(directory: &Path) -> Vec<(Trace, bool)> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    files.sort();
-    let read = |path: &PathBuf| {
-        let file = File::open(path).ok()?;
-        let size = file.metadata().ok()?.len();
-        if !(1..=LARGEST).contains(&size) {
-            return None;
-        }
-        let trace = Trace::collect(binary::Reader::new(file).ok()?).ok()?;
-        // The others have their number behind a dot.
-        Some((trace, path.extension().is_some()))
-    };
-    files.iter().filter_map(read).collect()
 }
 
 /// The program's global variables, by their address in an execution that was scheduled, and

@@ -197,6 +197,11 @@ pub fn add(finding: &mut Finding, mut interleaving: Interleaving) {
     finding.interleaving = Some(interleaving);
 }
 
+/// Whether the accesses of a pattern have come in its order, in an execution.
+pub fn shows(trace: &Trace, finding: &Finding) -> bool {
+    sequence(trace, finding).is_some()
+}
+
 /// How often threads took turns in an execution.
 pub fn turns(trace: &Trace) -> usize {
     let pairs = trace.events.windows(2);

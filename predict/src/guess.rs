@@ -44,7 +44,8 @@ struct Thread {
 struct Chain {
     lock: SyncId,
     begin: usize,
-    /// Where the last section ended.
+    /// Where the last section ended, or what was last in it if it is open: who fails in it
+    /// never leaves it.
     end: usize,
     /// How each section began: where and to what its first access was.
     begun: Vec<(SiteId, Loc)>,
@@ -76,7 +77,7 @@ impl Thread {
                 }
                 None
             }
-            Op::Read { loc, .. } | Op::Write { loc, .. } => self.accesses((event.site, loc)),
+            Op::Read { loc, .. } | Op::Write { loc, .. } => self.accesses(at, (event.site, loc)),
             _ if event.op.synchronises() => self.end(),
             _ => None,
         }
@@ -98,22 +99,24 @@ impl Thread {
         ended
     }
 
-    fn accesses(&mut self, first: (SiteId, Loc)) -> Option<(usize, usize)> {
+    fn accesses(&mut self, at: usize, first: (SiteId, Loc)) -> Option<(usize, usize)> {
         let chain = self.chain.as_mut()?;
         if self.held.is_empty() {
             chain.idle += 1;
             return None;
         }
-        if !std::mem::take(&mut chain.is_fresh) {
-            return None;
-        }
-        if !chain.begun.contains(&first) {
-            chain.begun.push(first);
+        let is_first = std::mem::take(&mut chain.is_fresh);
+        if !is_first || !chain.begun.contains(&first) {
+            if is_first {
+                chain.begun.push(first);
+            }
+            chain.end = at;
             return None;
         }
         // The same again: the last section belongs to the next round.
         let next = Chain {
             begun: vec![first],
+            end: at,
             is_fresh: false,
             ..Chain::begin(chain.opened, chain.lock)
         };
@@ -224,6 +227,14 @@ mod tests {
     fn the_same_function_for_another_location_is_no_new_round() {
         let other = READ.replace('x', "y");
         assert_eq!(guessed(&format!("{READ}{other}")), [6]);
+    }
+
+    #[test]
+    fn a_section_that_is_never_left_belongs_to_it_as_far_as_it_went() {
+        let fails = WRITE.replace("T|rel(l)|6\n", "T|w(y)|7\n");
+        assert_eq!(guessed(&format!("{READ}{fails}")), [6]);
+        let waits = fails.replace("T|w(y)|7\n", "T|fork(U)|7\nT|w(y)|8\n");
+        assert_eq!(guessed(&format!("{READ}{waits}")), [5]);
     }
 
     #[test]

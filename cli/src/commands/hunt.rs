@@ -1,5 +1,7 @@
 //! `racehound hunt`: from a program to proven bugs.
 
+mod forecasting;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,26 +15,21 @@ use racehound_hunt::allowance::Allowance;
 use racehound_hunt::course::{self, Course, Earlier, Phase, Settings, Task};
 use racehound_hunt::program::Stop;
 use racehound_hunt::{Ending, Program, crew, findings, harm, suite};
-use racehound_report::finding::{Finding, Kind, Moment, Report, Status, Test, Tested};
+use racehound_report::finding::{Finding, Moment, Report, Status, Test, Tested};
 use racehound_report::table::counted;
 use racehound_report::text::{WIDTH, wrapped};
 use racehound_report::{source, story};
 use racehound_store::Store;
-use racehound_trace::Trace;
 
-use super::predict;
 use super::run::relative;
 use crate::args::{self, Hunt};
 use crate::error::Error;
 use crate::known::Known;
-use crate::predictions::Predicted;
 use crate::progress::Display;
 use crate::retelling::Retelling;
 use crate::stdin::Spool;
 use crate::workplace::{self, Workplace};
-use crate::{
-    FINDINGS, build, compile, formats, predictions, store, subject, surroundings, verdict,
-};
+use crate::{FINDINGS, build, compile, formats, store, subject, surroundings, verdict};
 
 /// Hunts.
 pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
@@ -102,6 +99,8 @@ struct Hunting<'a> {
     settled: Vec<Finding>,
     /// How many executions there were there.
     settled_runs: u64,
+    /// Failures whose reason was looked for.
+    looked_into: BTreeSet<(String, Option<String>, Vec<String>)>,
     /// What has one thread only.
     alone: Vec<String>,
     /// Executions are in each other's way.
@@ -155,6 +154,7 @@ impl<'a> Hunting<'a> {
             retelling: Retelling::default(),
             settled: Vec::new(),
             settled_runs: 0,
+            looked_into: BTreeSet::new(),
             alone: Vec::new(),
             is_crowded: false,
             remarks: Vec::new(),
@@ -325,6 +325,7 @@ impl<'a> Hunting<'a> {
         if phase == Phase::Observing && course.is_recorded() {
             self.predict(course);
         }
+        self.look_into_failures(course);
         let jobs = self.jobs();
         self.retelling
             .go_on(&course.findings(), &self.program, jobs, self.begun);
@@ -345,94 +346,6 @@ impl<'a> Hunting<'a> {
              beginning."
                 .to_owned(),
         );
-    }
-
-    /// Predicts from what was recorded. What cannot be read, as the trace of a program
-    /// that became another one, is not predicted from.
-    fn predict(&mut self, course: &mut Course) {
-        let file = course.trace();
-        let size = file.metadata().map_or(0, |file| file.len());
-        if !(1..=LARGEST_TRACE).contains(&size) {
-            return;
-        }
-        let (begun, share) = (Instant::now(), self.args.budget / FORECASTING);
-        let is_over = || self.program.stop.is_due() || begun.elapsed() > share;
-        let (trace, is_whole) = match predict::read_quietly(file, &is_over) {
-            Ok(Some(read)) => read,
-            Ok(None) => {
-                self.remarks.push(
-                    "What was recorded was not predicted from, for there was no time to read it: \
-                     give the program less to do, or the hunt more time by --budget."
-                        .to_owned(),
-                );
-                return;
-            }
-            Err(_) => return,
-        };
-        let is_alone = is_whole && trace.tables.threads.len() <= 1 && !has_company(file);
-        if is_alone && course.findings().is_empty() {
-            course.has_one_thread();
-            let name = course.test().map_or("the program", |test| &test.name);
-            self.alone.push(name.to_owned());
-            return;
-        }
-        let whole = self.forecast(&trace, "", |predicted, files| {
-            let finding = predicted.finding;
-            match finding.kind == Kind::Race || predicted.is_meant {
-                true => course.predict(finding, files),
-                false => course.guess(finding, files),
-            }
-        });
-        if self.program.stop.is_due() {
-            return;
-        }
-        let mut guesses = 0;
-        let guessed = racehound_predict::with_guessed_regions(&trace);
-        let guessed_whole = self.forecast(&guessed, "guess-", |predicted, files| {
-            let finding = predicted.finding;
-            if finding.kind != Kind::Race && guesses < MOST_GUESSES {
-                guesses += 1;
-                course.guess(finding, files);
-            }
-        });
-        if !(whole && guessed_whole || self.program.stop.is_due()) {
-            let (name, events) = (course.test(), trace.events.len());
-            let name = name.map_or("the program", |test| &test.name);
-            self.remarks.push(format!(
-                "Not everything was looked for in the {events} recorded events of {name}: \
-                 `racehound predict` on a trace takes its time."
-            ));
-        }
-    }
-
-    /// Predicts, and has each prediction taken with the files of its schedules; false if
-    /// there was no time for all of it.
-    fn forecast(
-        &self,
-        trace: &Trace,
-        prefix: &str,
-        mut take: impl FnMut(Predicted, &[PathBuf]),
-    ) -> bool {
-        let number = self.report.tests.len();
-        let (begun, share) = (Instant::now(), self.args.budget / FORECASTING);
-        let stop = || self.program.stop.is_due() || begun.elapsed() > share;
-        let options = racehound_predict::Options::default();
-        let forecast = racehound_predict::predict_until(trace, &options, &stop);
-        for predicted in predictions::findings(trace, &forecast) {
-            if begun.elapsed() > 2 * share || self.program.stop.is_due() {
-                return false;
-            }
-            let mut files = Vec::new();
-            for (name, schedule) in predict::more_schedules(&forecast, &predicted, 2) {
-                let file = format!("{prefix}{number}-{name}.schedule");
-                let file = self.place.path().join(file);
-                if std::fs::write(&file, schedule.to_string()).is_ok() {
-                    files.push(file);
-                }
-            }
-            take(predicted, &files);
-        }
-        forecast.is_complete
     }
 
     fn is_over(&self) -> bool {
@@ -610,16 +523,8 @@ impl<'a> Hunting<'a> {
     }
 }
 
-/// Longer traces are not predicted from, in bytes.
-const LARGEST_TRACE: u64 = 64 << 20;
-/// What part of the budget a search for predictions may take, and their schedules as much
-/// again; that is done twice, the second time with guessed regions.
-const FORECASTING: u32 = 20;
-
 /// What part of the budget one execution may take; else nothing comes of the others.
 const LONGEST_PART: u32 = 4;
-/// Guesses that are followed.
-const MOST_GUESSES: usize = 16;
 /// Attempts to make a suspected pair meet.
 const ATTEMPTS: u64 = 5;
 /// Exploring executions in a round, at least.
@@ -635,21 +540,6 @@ const SHORTEST_SHARE: Duration = Duration::from_secs(2);
 
 fn count(findings: &[Finding], status: Status) -> usize {
     findings.iter().filter(|f| f.status == status).count()
-}
-
-/// Whether further processes have written their traces beside this one.
-fn has_company(trace: &Path) -> bool {
-    let name = trace.file_name().unwrap_or_default().to_string_lossy();
-    let beside = trace.parent().map(std::fs::read_dir);
-    beside
-        .into_iter()
-        .flatten()
-        .flatten()
-        .flatten()
-        .any(|entry| {
-            let other = entry.file_name();
-            other.to_string_lossy().starts_with(&format!("{name}."))
-        })
 }
 
 fn ends(ending: Ending) -> String {

@@ -457,6 +457,99 @@ fn what_belongs_together_is_guessed_if_something_comes_of_it() {
     }
 }
 
+/// Two customers withdraw what only one of them may, under a lock at each step.
+const WITHDRAWALS: &str = r"
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int balance = 100;
+static int is_covered(int amount) {
+    pthread_mutex_lock(&lock);
+    int enough = balance >= amount;
+    pthread_mutex_unlock(&lock);
+    return enough;
+}
+static void withdraw(int amount) {
+    pthread_mutex_lock(&lock);
+    balance -= amount;
+    if (balance < 0) abort();
+    pthread_mutex_unlock(&lock);
+}
+static void *customer(void *unused) {
+    if (is_covered(80)) withdraw(80);
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, customer, 0);
+    pthread_create(&b, 0, customer, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+
+/// A worker needs what is set up beside it; that it counts in two steps does no harm.
+const UNPREPARED: &str = r"
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int *configuration, seen, total;
+static void count(void) {
+    pthread_mutex_lock(&lock);
+    int now = seen;
+    pthread_mutex_unlock(&lock);
+    if (now > 100) return;
+    pthread_mutex_lock(&lock);
+    seen++;
+    total += seen;
+    pthread_mutex_unlock(&lock);
+}
+static void *set_up(void *unused) {
+    count();
+    pthread_mutex_lock(&lock);
+    configuration = calloc(1, sizeof *configuration);
+    pthread_mutex_unlock(&lock);
+    count();
+    return unused;
+}
+static void *work(void *unused) {
+    count();
+    count();
+    pthread_mutex_lock(&lock);
+    total += *configuration;
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, set_up, 0);
+    pthread_create(&b, 0, work, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+
+#[test]
+fn what_a_failure_comes_of_is_looked_for_where_it_failed() {
+    for (program, kind, accesses) in [(WITHDRAWALS, "atomicity", 3), (UNPREPARED, "failure", 0)] {
+        let shop = Workshop::new();
+        shop.write("program.c", program);
+        let output = hunted(&shop, &["program.c"]);
+        assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+        let all = findings(&shop);
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert_eq!(all[0]["kind"], kind, "{all:?}");
+        assert_eq!(all[0]["status"], "confirmed", "{all:?}");
+        assert_eq!(all[0]["harm"]["kind"], "crash", "{all:?}");
+        let told = all[0]["accesses"].as_array().map_or(0, Vec::len);
+        assert_eq!(told, accesses, "{all:?}");
+        let again = shop.racehound(&["replay", "R1", "--times", "3"]);
+        assert_eq!(stdout(&again), "R1 happened in 3 of 3 replays\n");
+    }
+}
+
 #[test]
 fn what_cannot_meet_is_confirmed_by_a_witness() {
     let shop = Workshop::new();
