@@ -7,9 +7,11 @@ use std::{env, fs};
 use racehound_store::DIRECTORY;
 
 use crate::error::Error;
+use crate::store;
 
 /// The program made of some sources, C and C++, in the project's store.
 pub(crate) fn program(sources: &[PathBuf]) -> Result<PathBuf, Error> {
+    store::prepare()?;
     let directory = Path::new(DIRECTORY).join("build");
     fs::create_dir_all(&directory).map_err(Error::file(&directory))?;
     let stem = sources[0].file_stem().unwrap_or_default();

@@ -18,6 +18,14 @@ pub(crate) enum Error {
     /// A file cannot be opened, read or written.
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
+    /// Nothing can be kept where a command is run.
+    #[error(
+        "{}: {source}; what a hunt finds is kept in {} of the directory it is started in: \
+         start it where you may write",
+        path.display(),
+        racehound_store::DIRECTORY
+    )]
+    NoPlace { path: PathBuf, source: io::Error },
     /// A file is nothing we know.
     #[error(
         "{}: neither a Racehound trace nor STD text (lines like T0|r(x)|12)",

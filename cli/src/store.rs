@@ -1,6 +1,7 @@
 //! What a project remembers from run to run: files below `.racehound` in the
 //! directory in which the command is run.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use racehound_symbols::build_id;
@@ -13,6 +14,17 @@ use racehound_store::DIRECTORY as STORE;
 pub(crate) fn directory() -> Result<PathBuf, Error> {
     let path = Path::new(STORE);
     std::path::absolute(path).map_err(Error::file(path))
+}
+
+/// Sees to it that something can be kept. It is better told so now than by whoever tries
+/// first, of a file that nobody has asked for.
+pub(crate) fn prepare() -> Result<(), Error> {
+    let path = directory()?;
+    let made = fs::create_dir_all(&path).and_then(|()| tempfile::tempfile_in(&path));
+    match made {
+        Ok(_) => Ok(()),
+        Err(source) => Err(Error::NoPlace { path, source }),
+    }
 }
 
 /// Where the may-trigger relations of a program are kept. Another build has other

@@ -37,8 +37,12 @@ pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
     if let Some(file) = &args.stdin {
         File::open(file).map_err(Error::file(file))?;
     }
+    if args.sources.is_empty() && args.program.is_empty() {
+        return Err(nothing_to_hunt_in());
+    }
     let words = words(args)?;
     let mut program = subject::of(&words)?;
+    store::prepare()?;
     if let Some(file) = &args.suppressions {
         let path = std::path::absolute(file).map_err(Error::file(file))?;
         program.options.add("suppressions", path)?;
@@ -56,15 +60,16 @@ pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
     gone.map(|()| code)
 }
 
+fn nothing_to_hunt_in() -> Error {
+    Error::Wish(
+        "what is to be hunted in? Name sources (racehound hunt bank.c) or a program \
+         (racehound hunt -- ./bank)"
+            .to_owned(),
+    )
+}
+
 /// The program's words; sources are compiled first.
 fn words(args: &Hunt) -> Result<Vec<OsString>, Error> {
-    if args.sources.is_empty() && args.program.is_empty() {
-        return Err(Error::Wish(
-            "what is to be hunted in? Name sources (racehound hunt bank.c) or a program \
-             (racehound hunt -- ./bank)"
-                .to_owned(),
-        ));
-    }
     if args.sources.is_empty() {
         return Ok(args.program.clone());
     }

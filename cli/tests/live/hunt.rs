@@ -282,6 +282,17 @@ fn a_runtime_that_is_linked_in_is_no_lack_of_one() {
 }
 
 #[test]
+fn where_nothing_can_be_kept_is_said_at_once() {
+    let shop = Workshop::new();
+    shop.write("bank.c", BANK);
+    shop.write(".racehound", "in the way");
+    let output = shop.racehound(&["hunt", "bank.c"]);
+    assert_eq!(output.status.code(), Some(USAGE), "{output:?}");
+    let told = "start it where you may write";
+    assert!(stderr(&output).contains(told), "{output:?}");
+}
+
+#[test]
 fn what_cannot_be_hunted_in_is_said() {
     let shop = Workshop::new();
     shop.write("broken.c", "int main(void) { return x; }");
