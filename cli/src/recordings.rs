@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use racehound_hunt::allowance::Allowance;
 use racehound_hunt::{Assignment, Execution, Executor, Program};
 use racehound_schedule::Plan;
 use racehound_trace::{Trace, binary};
@@ -20,9 +21,14 @@ pub(crate) struct Recording {
     pub(crate) traces: Vec<(Trace, bool)>,
 }
 
-/// Executes the program by a schedule. Whatever goes wrong, there is nothing to look at
-/// then.
-pub(crate) fn record(program: &mut Program, schedule: Plan) -> Option<Recording> {
+/// Executes the program by a schedule, with its calls. Whatever goes wrong, there is nothing
+/// to look at then. It costs the hunt none of its executions.
+pub(crate) fn record(program: &Program, schedule: Plan) -> Option<Recording> {
+    let mut program = Program {
+        allowance: Allowance::default(),
+        ..program.clone()
+    };
+    program.options.add("record_calls", "1").ok()?;
     let directory = tempfile::Builder::new()
         .prefix("racehound-steps-")
         .tempdir()

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use racehound_hunt::allowance::Allowance;
-use racehound_hunt::interleaving::{self, Place};
+use racehound_hunt::callers::Lines;
+use racehound_hunt::interleaving;
 use racehound_hunt::{Program, crew};
-use racehound_report::finding::{Finding, Interleaving, Kind, NOT_COPIED, Status};
+use racehound_report::finding::{Finding, Frame, Interleaving, Kind, NOT_COPIED, Status};
 use racehound_schedule::Plan;
-use racehound_symbols::{Frame, Symbolizer};
+use racehound_symbols::Symbolizer;
 use racehound_trace::Trace;
 
 use crate::{build, recordings};
@@ -69,7 +69,6 @@ impl Retelling {
         let stop = program.stop.clone();
         let tool = |job: usize| Program {
             job,
-            allowance: Allowance::default(),
             ..program.clone()
         };
         let work = |program: &mut Program, finding: &&Finding| retell(program, finding);
@@ -101,7 +100,7 @@ fn key(finding: &Finding) -> Key {
 
 /// What happened in an execution by the finding's schedule. Whatever goes wrong, there is
 /// nothing to tell then, and the finding is none the worse.
-fn retell(program: &mut Program, finding: &Finding) -> Option<Interleaving> {
+fn retell(program: &Program, finding: &Finding) -> Option<Interleaving> {
     let schedule: Plan = finding.schedule.as_ref()?.parse().ok()?;
     let mut traces = recordings::record(program, schedule)?.traces;
     // What has failed is whose threads took turns.
@@ -178,21 +177,23 @@ impl interleaving::Names for Symbols<'_> {
             offset => format!("{}+{offset}", variable.name),
         })
     }
+}
 
-    fn own_place(&self, module: &str, offset: u64) -> Option<Place> {
+impl Lines for Symbols<'_> {
+    fn frames(&self, module: &str, offset: u64) -> Vec<Frame> {
         if self.build.as_deref() != Some(module) {
-            return None;
+            return Vec::new();
         }
         let frames = self.symbolizer.borrow_mut().frames(self.program, offset);
-        let own = |frame: &Frame| {
-            let file = frame.file.as_deref();
-            frame.line > 0 && file.is_some_and(|file| !interleaving::is_of_the_system(file))
+        let module = self.program.file_name().map(|name| name.to_string_lossy());
+        let frame = |frame: racehound_symbols::Frame| Frame {
+            function: frame.function.unwrap_or_default(),
+            file: frame.file,
+            line: Some(frame.line).filter(|line| *line > 0),
+            column: Some(frame.column).filter(|column| *column > 0),
+            module: module.as_deref().map(str::to_owned),
+            offset: Some(offset),
         };
-        let frame = frames.into_iter().find(own)?;
-        Some(Place {
-            file: frame.file?,
-            line: frame.line,
-            function: frame.function,
-        })
+        frames.into_iter().map(frame).collect()
     }
 }

@@ -13,11 +13,13 @@
 use std::collections::BTreeMap;
 
 use racehound_report::finding::{
-    AWAITS, Access, BLOCK, ENDED, FORK, Finding, INTERRUPTED, Interleaving, Kind, NOT_COPIED, Step,
-    THE_BLOCK, is_librarys,
+    AWAITS, Access, BLOCK, ENDED, FORK, Finding, Frame, INTERRUPTED, Interleaving, Kind,
+    NOT_COPIED, Step, THE_BLOCK, is_librarys,
 };
 use racehound_trace::event::Access as Memory;
 use racehound_trace::{Event, Op, SiteId, Space, SyncId, Tables, ThreadId, Trace};
+
+use crate::callers::{Callers, Lines};
 
 /// Steps that are told at most.
 const MOST: usize = 160;
@@ -29,29 +31,9 @@ const LONGEST: u64 = 4096;
 const BEGINNINGS: usize = 2_000;
 
 /// What is known of the program beside its trace.
-pub trait Names {
+pub trait Names: Lines {
     /// What memory at an address is called.
     fn memory(&self, address: u64) -> Option<String>;
-
-    /// Where the program's own code is that an instruction of some module belongs to, if
-    /// what the compiler has put there comes from a library's header.
-    fn own_place(&self, module: &str, offset: u64) -> Option<Place>;
-}
-
-/// A line of a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The source.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u32,
-    /// The function there.
-    pub function: Option<String>,
-}
-
-/// Whether a source is of the system, not of the program.
-pub fn is_of_the_system(file: &str) -> bool {
-    file.starts_with("/usr/")
 }
 
 /// The steps of the trace that show the finding; nothing if it does not.
@@ -98,6 +80,7 @@ pub fn of(trace: &Trace, finding: &Finding, names: &dyn Names) -> Option<Interle
         tables: &trace.tables,
         space: trace.space,
         held: BTreeMap::new(),
+        callers: Callers::default(),
         name: finding.location.name.clone(),
         concerned: &concerned,
         names,
@@ -182,7 +165,11 @@ pub fn add(finding: &mut Finding, mut interleaving: Interleaving) {
     // What is done in a library is looked for where the program calls it.
     for step in &mut interleaving.steps {
         let number = step.access.and_then(|number| number.checked_sub(1));
-        if let Some(access) = number.and_then(|at| finding.accesses.get(at)) {
+        if let Some(access) = number.and_then(|at| finding.accesses.get_mut(at)) {
+            let stack = std::mem::take(&mut step.stack);
+            if access.stack.is_empty() && !stack.is_empty() {
+                (access.stack, access.source) = (stack, None);
+            }
             let spot = access.spot();
             if access.is_free() {
                 "frees".clone_into(&mut step.op);
@@ -444,14 +431,16 @@ fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
         let strangers = found.into_iter().zip(&finding.accesses).filter(is_other);
         (between, strangers.count(), second - first)
     };
-    // Who has not been created yet races with nobody.
-    let births = trace.events.iter().enumerate().filter_map(|(at, event)| {
-        let Op::Fork { child } = event.op else {
-            return None;
-        };
-        Some((child, at))
-    });
-    let births: BTreeMap<ThreadId, usize> = births.collect();
+    // Who has not been created yet races with nobody, and who was waited for races with
+    // nobody any more.
+    let (mut births, mut ends) = (BTreeMap::new(), BTreeMap::new());
+    for (at, event) in trace.events.iter().enumerate() {
+        match event.op {
+            Op::Fork { child } => _ = births.insert(child, at),
+            Op::Join { child } => _ = ends.insert((event.thread, child), at),
+            _ => {}
+        }
+    }
     // By location, access and thread: the last event that fits.
     let mut last: BTreeMap<(u64, usize, ThreadId), usize> = BTreeMap::new();
     let mut best: Option<[usize; 2]> = None;
@@ -467,6 +456,9 @@ fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
             *other != number
                 && *thread != event.thread
                 && **before >= birth
+                && ends
+                    .get(&(event.thread, *thread))
+                    .is_none_or(|end| at < *end)
                 && theirs.is_some_and(|theirs| theirs.overlaps(memory))
         });
         if let Some(before) = earlier.map(|(_, before)| *before).max() {
@@ -524,6 +516,7 @@ struct Teller<'a> {
     tables: &'a Tables,
     space: Space,
     held: BTreeMap<ThreadId, Vec<SyncId>>,
+    callers: Callers,
     name: String,
     concerned: &'a [Memory],
     names: &'a dyn Names,
@@ -549,6 +542,7 @@ impl Teller<'_> {
     }
 
     fn follow(&mut self, event: &Event) {
+        self.callers.follow(event);
         let held = self.held.entry(event.thread).or_default();
         match event.op {
             Op::Acquire { lock, .. }
@@ -589,24 +583,24 @@ impl Teller<'_> {
             text: None,
             locks,
             access,
+            stack: Vec::new(),
         };
+        let mut stack = self.callers.stack(event, tables, self.names);
         // The finding says where its own accesses are.
-        match self.own_place(event.site).filter(|_| access.is_none()) {
+        if access.is_some() {
+            let stack = stack.collect();
+            return Step { stack, ..step };
+        }
+        let is_own = step.file.as_deref().is_none_or(|file| !is_librarys(file));
+        match stack.find(Frame::is_users).filter(|_| !is_own) {
             None => step,
-            Some(place) => Step {
-                file: Some(place.file),
-                line: Some(place.line),
-                function: place.function,
+            Some(frame) => Step {
+                file: frame.file,
+                line: frame.line,
+                function: Some(frame.function),
                 ..step
             },
         }
-    }
-
-    fn own_place(&self, site: SiteId) -> Option<Place> {
-        is_of_the_system(self.tables.site_file(site)?).then_some(())?;
-        let site = self.tables.sites.get(site.index())?;
-        let module = self.tables.names.get(site.module?)?;
-        self.names.own_place(module, site.offset)
     }
 
     fn object(&self, op: &Op) -> String {
@@ -695,13 +689,22 @@ mod tests {
         fn memory(&self, _: u64) -> Option<String> {
             None
         }
+    }
 
-        fn own_place(&self, module: &str, offset: u64) -> Option<Place> {
-            (module == "build" && offset == 7).then_some(Place {
-                file: "own.cpp".into(),
-                line: 3,
-                function: None,
-            })
+    impl Lines for Unnamed {
+        fn frames(&self, module: &str, offset: u64) -> Vec<Frame> {
+            let frame = |file: &str, line| Frame {
+                file: Some(file.into()),
+                line: Some(line),
+                ..Frame::default()
+            };
+            match (module, offset) {
+                ("build", 7) => vec![
+                    frame("/usr/include/atomic_base.h", 488),
+                    frame("own.cpp", 3),
+                ],
+                _ => Vec::new(),
+            }
         }
     }
 
@@ -763,22 +766,25 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_before_a_thread_was_created_does_not_race_with_it() {
-        let trace = trace(
-            "T0|r(x)|6; T0|fork(T1)|1; T1|w(x)|3; T0|acq(l)|4; T0|rel(l)|5; T0|acq(l)|4; \
-             T0|rel(l)|5; T0|r(x)|6",
-        );
-        let sites = (0..trace.tables.sites.len()).map(SiteId::from_index);
-        let sites: Vec<String> = sites.map(|site| trace.tables.site_name(site)).collect();
-        let place = |number: &str| sites.iter().find(|s| s.ends_with(number)).unwrap().clone();
-        let accesses = [("read", "T0", "6"), ("write", "T1", "3")];
-        let finding = Finding {
-            accesses: accesses
-                .map(|(op, thread, number)| access(op, thread, &place(number)))
-                .to_vec(),
-            ..Finding::default()
-        };
-        assert_eq!(pair(&trace, &finding), Some(vec![7, 2]));
+    fn who_is_not_created_yet_or_was_waited_for_races_with_nobody() {
+        let reads_first = "T0|r(x)|6; T0|fork(T1)|1; T1|w(x)|3; T0|acq(l)|4; T0|rel(l)|5; \
+                           T0|acq(l)|4; T0|rel(l)|5; T0|r(x)|6";
+        let reads_last = "T0|fork(T1)|1; T0|r(x)|6; T0|acq(l)|4; T0|rel(l)|5; T0|acq(l)|4; \
+                          T0|rel(l)|5; T1|w(x)|3; T0|join(T1)|2; T0|r(x)|6";
+        for (text, expected) in [(reads_first, [7, 2]), (reads_last, [1, 6])] {
+            let trace = trace(text);
+            let sites = (0..trace.tables.sites.len()).map(SiteId::from_index);
+            let sites: Vec<String> = sites.map(|site| trace.tables.site_name(site)).collect();
+            let place = |number: &str| sites.iter().find(|s| s.ends_with(number)).unwrap().clone();
+            let accesses = [("read", "T0", "6"), ("write", "T1", "3")];
+            let finding = Finding {
+                accesses: accesses
+                    .map(|(op, thread, number)| access(op, thread, &place(number)))
+                    .to_vec(),
+                ..Finding::default()
+            };
+            assert_eq!(pair(&trace, &finding), Some(expected.to_vec()));
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@
 //!   by side.
 
 pub mod allowance;
+pub mod callers;
 pub mod confirm;
 pub mod course;
 pub mod crew;

@@ -12,6 +12,8 @@
 //! | `failure` | the sort of harm | none | what is said of it |
 //! | `signal-unsafe` | none, `errno` | the `call` in the handler | the function |
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// The contract's version.
@@ -362,6 +364,9 @@ pub struct Step {
     /// Which access of the finding it is, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<usize>,
+    /// How the thread got to that access, innermost first, until the access says so itself.
+    #[serde(skip)]
+    pub stack: Vec<Frame>,
 }
 
 /// Lines of a source file.
@@ -537,6 +542,14 @@ pub struct Spot<'a> {
     pub column: Option<u32>,
     /// The function.
     pub function: Option<&'a str>,
+}
+
+impl fmt::Display for Spot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.file.unwrap_or("?"))?;
+        let numbers = [self.line, self.column].into_iter().flatten();
+        numbers.into_iter().try_for_each(|n| write!(f, ":{n}"))
+    }
 }
 
 /// One frame of a stack.
@@ -740,7 +753,7 @@ mod tests {
             (line, access) in any::<(Option<u32>, Option<usize>)>(),
             locks in vec(any::<String>(), 0..3),
         ) -> Step {
-            Step { thread, op, object, file, line, function, text, locks, access }
+            Step { thread, op, object, file, line, function, text, locks, access, stack: Vec::new() }
         }
     }
 

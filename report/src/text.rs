@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::finding::{self, Access, Finding, Frame, Kind, Location, Status, Step};
+use crate::finding::{self, Access, Finding, Frame, Kind, Location, Spot, Status, Step};
 
 /// What stands out.
 pub(crate) const HEADING: Style = Style::new().bold();
@@ -101,7 +101,10 @@ pub fn what(finding: &Finding) -> String {
     let name = match (finding.location.what.as_str(), finding.accesses.first()) {
         // Addresses tell nobody anything.
         ("address", Some(access)) if finding.location.name.starts_with("0x") => {
-            format!("memory used at {}", access.site)
+            match access.spot() {
+                Spot { file: None, .. } => format!("memory used at {}", access.site),
+                spot => format!("memory used at {spot}"),
+            }
         }
         ("global", _) if finding.locations <= 1 => with_offset(&finding.location),
         _ => finding.location.name.clone(),

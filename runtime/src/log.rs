@@ -51,7 +51,10 @@ pub(crate) enum Note {
         write: bool,
     },
     /// It entered the function of the place.
-    Call,
+    Call {
+        /// Where it was called.
+        from: usize,
+    },
     /// It left it.
     Return,
 }
@@ -66,7 +69,7 @@ impl Entry {
                 size: SIZES[kind],
                 write: kind >= WRITE,
             },
-            CALL => Note::Call,
+            CALL => Note::Call { from: self.address },
             _ => Note::Return,
         };
         (place, note)
@@ -116,7 +119,7 @@ impl Log {
             Note::Access { loc, size, .. } => {
                 !self.ignored && !benign::holds(loc.0 as usize, *size as usize)
             }
-            Note::Call | Note::Return => true,
+            Note::Call { .. } | Note::Return => true,
         };
         recorder.notes(thread, entries.map(Entry::note).filter(is_told));
     }

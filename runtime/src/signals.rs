@@ -10,7 +10,7 @@
 //! Under control it also takes the place of what the system does about signals
 //! that end the process: it dies of them all the same, but not before it has said
 //! what there is to say of its execution. So it does about signals that ask a process to
-//! end whose events are collected: they are told.
+//! end, or that end it because it has failed, while its events are collected: they are told.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -168,8 +168,20 @@ fn is_mourned(signal: c_int) -> bool {
         _ => true,
     };
     let asks_to_end = matches!(signal, libc::SIGTERM | libc::SIGINT | libc::SIGHUP);
-    ends_the_process && (control::is_on() || asks_to_end && record::is_active())
+    let is_told = asks_to_end || FAILURES.contains(&signal);
+    ends_the_process && (control::is_on() || is_told && record::is_active())
 }
+
+/// Signals of a program that has failed.
+const FAILURES: [c_int; 7] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+    libc::SIGABRT,
+];
 
 /// The thread may have no stack left.
 fn last_words() -> libc::sigaction {
@@ -200,7 +212,8 @@ unsafe fn dies(signal: c_int, info: *const libc::siginfo_t) {
     // SAFETY: our own block; the kernel gives the rest.
     unsafe {
         if (*hot()).busy == 0 {
-            if !is_own(signal, info) {
+            // Who has ended is not introduced as another one, see there.
+            if thread::current().is_some() {
                 record::finish();
             }
             control::gives_up();

@@ -314,10 +314,10 @@ type Known<N> = Box<[(N, SiteId); Pending::KNOWN]>;
 struct Calls {
     /// How many are in the trace.
     told: usize,
-    /// Inside those: the places of others, which are not.
-    untold: Vec<usize>,
-    /// By place: the site and the function.
-    known: FxHashMap<usize, (SiteId, FunctionId)>,
+    /// Inside those: the places of others, which are not, and where they were called.
+    untold: Vec<(usize, usize)>,
+    /// By place: the function.
+    known: FxHashMap<usize, FunctionId>,
 }
 
 impl Pending {
@@ -417,8 +417,9 @@ impl Pending {
     #[cold]
     fn tell_calls(&mut self) {
         let untold = std::mem::take(&mut self.calls.untold);
-        for &place in &untold {
-            let (site, function) = self.function_at(place);
+        for &(place, from) in &untold {
+            let function = self.function_at(place);
+            let site = self.site_of_place(from, None);
             self.strand.put(site, &Op::Call { function });
         }
         self.calls.told += untold.len();
@@ -435,18 +436,17 @@ impl Pending {
         }
     }
 
-    /// The site of the place at which a function begins, and the function.
-    fn function_at(&mut self, place: usize) -> (SiteId, FunctionId) {
+    /// The function that begins at a place.
+    fn function_at(&mut self, place: usize) -> FunctionId {
         if let Some(&known) = self.calls.known.get(&place) {
             return known;
         }
         let _errno = Errno::keep();
-        let site = self.site_of_place(place, None);
         // Others may be inlined at the place.
         let function = symbols::lines(place).pop().and_then(|line| line.function);
         let name = function.unwrap_or_else(|| format!("{place:#x}"));
         let function = tape().as_mut().map(|tape| tape.function(&name));
-        let found = (site, function.unwrap_or(FunctionId(0)));
+        let found = function.unwrap_or(FunctionId(0));
         self.calls.known.insert(place, found);
         found
     }
@@ -497,7 +497,7 @@ impl Recorder {
                     let site = pending.site_of_place(place, Some(loc.0 as usize));
                     pending.strand.access(site, loc, size, write);
                 }
-                Note::Call => pending.calls.untold.push(place),
+                Note::Call { from } => pending.calls.untold.push((place, from)),
                 Note::Return => pending.end_call(Spot::Place(place)),
             }
         }

@@ -151,7 +151,7 @@ pub enum Op {
     SemPost { sem: SyncId },
     /// A semaphore was lowered.
     SemWait { sem: SyncId },
-    /// A function is entered.
+    /// A function is entered, called from the event's site.
     Call { function: FunctionId },
     /// The function entered last is left.
     Return,

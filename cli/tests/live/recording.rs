@@ -339,9 +339,9 @@ int main(int count, char **arguments) {
     if (!strcmp(end, "a lot"))
         a_lot();
     if (!strcmp(end, "segv"))
-        a_lot(), raise(SIGSEGV);
+        a_lot(), *(volatile long *)8 = 1;
     if (!strcmp(end, "abort"))
-        a_lot(), abort();
+        start_idle(), a_lot(), abort();
     if (!strcmp(end, "kill")) {
         a_lot();
         if (write(1, "ready\n", 6) == 6)
@@ -426,7 +426,7 @@ fn a_process_that_ends_by_itself_has_told_all() {
 }
 
 #[test]
-fn a_process_that_dies_leaves_what_it_has_written() {
+fn a_process_that_dies_has_told_all_the_same() {
     let shop = built();
     for detector in DETECTORS {
         for (end, signal) in [("segv", libc::SIGSEGV), ("abort", libc::SIGABRT)] {
@@ -435,7 +435,12 @@ fn a_process_that_dies_leaves_what_it_has_written() {
             // The shell's way to say it is `timeout`'s, too.
             let died = status.signal() == Some(signal) || status.code() == Some(128 + signal);
             assert!(died, "{end}: {output:?}");
-            assert_cut_short(&shop);
+            let recorded = Recorded::read(&shop.path("trace.rht"));
+            assert!(!recorded.cut_short, "{detector}, {end}");
+            let by_main = 10_000 + (1 << 18) + u64::from(end == "segv");
+            assert_eq!(recorded.total(is_main, Kind::Write), by_main, "{end}");
+            let idle = if end == "abort" { 1001 } else { 0 };
+            assert_eq!(recorded.total(|by| by == "0.1", Kind::Write), idle, "{end}");
         }
     }
 }
@@ -600,10 +605,12 @@ fn a_daemon_has_a_trace() {
     let output = record(&shop, &[], &["daemon"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let patience = Instant::now() + Duration::from_secs(30);
+    // It has just been made, perhaps.
+    let has_begun = |path: &&PathBuf| fs::metadata(path).is_ok_and(|file| file.len() > 0);
     let complete = || {
         let others = others(&shop);
-        let trace = others.first().map(|path| Recorded::read(path));
-        trace.is_some_and(|trace| !trace.cut_short)
+        let trace = others.first().filter(has_begun);
+        trace.is_some_and(|path| !Recorded::read(path).cut_short)
     };
     while !shop.path("finished").exists() || !complete() {
         assert!(Instant::now() < patience, "the daemon does not finish");

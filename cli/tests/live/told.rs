@@ -131,7 +131,7 @@ static void fill(int from) {
         table[i] = i;
 }
 int main() {
-    std::thread a(fill, 0), b(fill, 3);
+    std::thread a(fill, 0), b(fill, 5);
     a.join(), b.join();
 }
 ";
@@ -153,6 +153,51 @@ fn what_a_container_does_is_told_where_it_is_used() {
     assert!(stories.count() <= 2, "{text}");
     let source = first(&shop)["accesses"][0]["source"]["lines"].to_string();
     assert!(source.contains("table[i] = i"), "{source}");
+}
+
+/// A container under a lock, whose size is limited in one section and which grows in the
+/// next.
+const LIMITED: &str = r#"
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <thread>
+static std::mutex lock;
+static std::map<int, int> table;
+static void make_room() {
+    std::lock_guard<std::mutex> guard(lock);
+    if (table.size() == 2)
+        table.erase(table.begin());
+}
+static void put(int key) {
+    make_room();
+    std::lock_guard<std::mutex> guard(lock);
+    table[key] = key;
+    if (table.size() > 2)
+        std::abort();
+}
+int main() {
+    put(1);
+    std::thread a(put, 2), b(put, 3);
+    a.join(), b.join();
+}
+"#;
+
+/// What the trace has of the accesses is in a header, and who calls is not in their sites.
+#[test]
+fn what_a_container_does_to_be_atomic_is_told_where_it_is_used() {
+    let shop = Workshop::new();
+    let text = told_of(&shop, "gcc", "program.cpp", LIMITED);
+    line_of(&text, "R1 atomicity violation on ");
+    let places: Vec<&str> = text.lines().filter(|l| l.starts_with("    at ")).collect();
+    assert!(places.len() >= 3, "{text}");
+    for place in places {
+        assert!(place.starts_with("    at program.cpp:"), "{text}");
+    }
+    line_of(&text, "called from program.cpp:14 in put(int)");
+    let steps = text.lines().filter(|line| line.contains("stl_tree.h:"));
+    let headers = steps.filter(|line| !line.contains("which leads to"));
+    assert_eq!(headers.count(), 0, "{text}");
 }
 
 /// A reader that counts under the lock for readers.

@@ -12,9 +12,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use racehound_hunt::allowance::Allowance;
 use racehound_hunt::course::Course;
-use racehound_hunt::{Execution, Program, interleaving};
+use racehound_hunt::{Execution, interleaving};
 use racehound_report::finding::{Finding, Kind, Status};
 use racehound_schedule::Plan;
 use racehound_trace::Trace;
@@ -127,11 +126,7 @@ impl Hunting<'_> {
 
     /// What was recorded of an execution: of that process whose threads took turns.
     fn record(&self, schedule: Plan) -> Option<(Trace, Execution)> {
-        let mut program = Program {
-            allowance: Allowance::default(),
-            ..self.program.clone()
-        };
-        let recording = recordings::record(&mut program, schedule)?;
+        let recording = recordings::record(&self.program, schedule)?;
         let traces = recording.traces.into_iter().map(|(trace, _)| trace);
         let trace = traces.max_by_key(interleaving::turns)?;
         Some((trace, recording.execution))
