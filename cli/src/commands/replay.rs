@@ -217,7 +217,8 @@ impl Target {
         program.surroundings = surroundings::retold(&self.surroundings);
         if self.build.is_some() && self.build != build::of(&program.path) {
             say(format_args!(
-                "{} was built anew since {} was found; it may take another course",
+                "{} was built anew since {} was found; it may take another course, and a new \
+                 hunt finds out",
                 program.path.display(),
                 self.name
             ));

@@ -145,6 +145,7 @@ impl Hunting<'_> {
         let stop = || self.program.stop.is_due() || begun.elapsed() > share;
         let options = racehound_predict::Options::default();
         let forecast = racehound_predict::predict_until(trace, &options, &stop);
+        let places = predict::places(trace);
         for predicted in predictions::findings(trace, &forecast) {
             if begun.elapsed() > 2 * share || self.program.stop.is_due() {
                 return false;
@@ -153,7 +154,8 @@ impl Hunting<'_> {
             for (name, schedule) in predict::more_schedules(&forecast, &predicted, 2) {
                 let file = format!("{prefix}{number}-{name}.schedule");
                 let file = self.place.path().join(file);
-                if std::fs::write(&file, schedule.to_string()).is_ok() {
+                let text = predict::explained(&predicted, &schedule, &places);
+                if std::fs::write(&file, text).is_ok() {
                     files.push(file);
                 }
             }
