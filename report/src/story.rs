@@ -240,7 +240,7 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
     };
     let is_elsewhere = (spot.file, spot.line) != (access.file.as_deref(), access.line);
     let place = match (is_elsewhere, spot.file, spot.function) {
-        (true, Some(file), Some(function)) => format!("{} in {function}", place(file, &spot)),
+        (true, Some(_), Some(function)) => format!("{spot} in {function}"),
         _ => itself.clone(),
     };
     let place = text::printable(&format!("at {place}"));
@@ -255,7 +255,10 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
                 true => ('>', HARM),
                 false => (' ', FAINT),
             };
-            let text: String = text::printable(&text.replace('\t', "    "));
+            let text = match number == line {
+                true => seen_from(text, spot.column),
+                false => plain(text),
+            };
             let line = text::cut(&format!("{mark}{number:>5} │ {text}"), WIDTH);
             let _ = writeln!(out, "    {style}{line}{style:#}");
         }
@@ -287,11 +290,25 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
     }
 }
 
-/// A line and column of a file.
-fn place(file: &str, spot: &Spot<'_>) -> String {
-    let numbers = [spot.line, spot.column].into_iter().flatten();
-    let numbers: String = numbers.map(|number| format!(":{number}")).collect();
-    format!("{file}{numbers}")
+/// Characters of a line of source that are to be seen before the place in question.
+const BEFORE: usize = 40;
+
+/// A line of source, of which the beginning is left out where else its column could not be
+/// seen.
+fn seen_from(text: &str, column: Option<u32>) -> String {
+    let before = column.and_then(|column| text.get(..(column as usize).checked_sub(1)?));
+    let before = before.map_or(0, |before| plain(before).chars().count());
+    match before.checked_sub(BEFORE) {
+        None => plain(text),
+        Some(hidden) => std::iter::once('…')
+            .chain(plain(text).chars().skip(hidden + 1))
+            .collect(),
+    }
+}
+
+/// A line of source as it can be printed.
+fn plain(text: &str) -> String {
+    text::printable(&text.replace('\t', "    "))
 }
 
 #[cfg(test)]
@@ -475,5 +492,20 @@ mod tests {
                 "{told}"
             );
         }
+    }
+
+    #[test]
+    fn the_column_of_a_long_line_is_seen() {
+        let text = format!("\t{}here();", "step(); ".repeat(20));
+        let column = text.find("here").map(|at| at as u32 + 1);
+        let seen = seen_from(&text, column);
+        assert!(
+            seen.starts_with('…') && seen.ends_with("step(); here();"),
+            "{seen}"
+        );
+        assert_eq!(seen.chars().count(), BEFORE + "here();".len());
+        assert_eq!(seen_from(&text, None), plain(&text));
+        assert_eq!(seen_from("\tx = 1;", Some(2)), "    x = 1;");
+        assert_eq!(seen_from("short", Some(99)), "short");
     }
 }
