@@ -146,10 +146,11 @@ fn lines(finding: &Finding) -> Place<'_> {
     (kind, finding.harm.is_some(), lines)
 }
 
-/// Whether a race is in a header of a library that the program uses.
+/// Whether what threads do wrong is in a header of a library that the program uses.
 fn is_in_a_library(finding: &Finding) -> bool {
     let elsewhere = |access: &Access| access.spot().line != access.line;
-    finding.kind == Kind::Race && finding.accesses.iter().any(elsewhere)
+    let is_of_accesses = matches!(finding.kind, Kind::Race | Kind::Atomicity | Kind::AtomicSet);
+    is_of_accesses && finding.accesses.iter().any(elsewhere)
 }
 
 /// The finding, told.
@@ -290,7 +291,9 @@ fn tell(out: &mut String, number: usize, access: &Access, is_one_of_many: bool) 
     }
 }
 
-/// Characters of a line of source that are to be seen before the place in question.
+/// Characters of a line of source for which there is room.
+const ROOM: usize = WIDTH - 13;
+/// Of a longer one, those that are to be seen before the place in question.
 const BEFORE: usize = 40;
 
 /// A line of source, of which the beginning is left out where else its column could not be
@@ -298,11 +301,12 @@ const BEFORE: usize = 40;
 fn seen_from(text: &str, column: Option<u32>) -> String {
     let before = column.and_then(|column| text.get(..(column as usize).checked_sub(1)?));
     let before = before.map_or(0, |before| plain(before).chars().count());
+    let whole = plain(text);
     match before.checked_sub(BEFORE) {
-        None => plain(text),
-        Some(hidden) => std::iter::once('…')
-            .chain(plain(text).chars().skip(hidden + 1))
+        Some(hidden) if whole.chars().count() > ROOM => std::iter::once('…')
+            .chain(whole.chars().skip(hidden + 1))
             .collect(),
+        _ => whole,
     }
 }
 
