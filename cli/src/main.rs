@@ -25,6 +25,7 @@ mod predictions;
 mod progress;
 mod recordings;
 mod retelling;
+mod rust_library;
 mod schedules;
 mod shell;
 mod stdin;

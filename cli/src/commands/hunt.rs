@@ -29,7 +29,9 @@ use crate::progress::Display;
 use crate::retelling::Retelling;
 use crate::stdin::Spool;
 use crate::workplace::{self, Workplace};
-use crate::{FINDINGS, build, compile, formats, store, subject, surroundings, verdict};
+use crate::{
+    FINDINGS, build, compile, formats, rust_library, store, subject, surroundings, verdict,
+};
 
 /// Hunts.
 pub(crate) fn run(args: &Hunt) -> Result<u8, Error> {
@@ -108,6 +110,8 @@ struct Hunting<'a> {
     looked_into: BTreeSet<(String, Option<String>, Vec<String>)>,
     /// What has one thread only.
     alone: Vec<String>,
+    /// It has a standard library of which part of the work is not seen.
+    is_library_unseen: bool,
     /// Executions are in each other's way.
     is_crowded: bool,
     /// What is to be said beside the findings.
@@ -145,6 +149,8 @@ impl<'a> Hunting<'a> {
         };
         report.surroundings = surroundings::told(&args.around, program.input.as_ref());
         let display = Display::new(Arc::clone(&program.executions), begun + args.budget);
+        let is_library_unseen = rust_library::is_unseen(&program.path);
+        let remarks = is_library_unseen.then(|| UNSEEN_LIBRARY.to_owned());
         Ok(Self {
             args,
             program,
@@ -161,8 +167,9 @@ impl<'a> Hunting<'a> {
             settled_runs: 0,
             looked_into: BTreeSet::new(),
             alone: Vec::new(),
+            is_library_unseen,
             is_crowded: false,
-            remarks: Vec::new(),
+            remarks: remarks.into_iter().collect(),
         })
     }
 
@@ -236,6 +243,7 @@ impl<'a> Hunting<'a> {
             schedules: self.place.path().to_owned(),
             trace: self.place.trace(&format!("trace-{number}")),
             store: store::directory()?,
+            is_library_unseen: self.is_library_unseen,
             test,
         })
     }
@@ -527,6 +535,11 @@ impl<'a> Hunting<'a> {
         Ok(code)
     }
 }
+
+/// What is to be known of a program in Rust whose library is the one that is shipped.
+const UNSEEN_LIBRARY: &str = "Rust's standard library is not instrumented in it, so part of what \
+     its locks, channels and Once do is not seen: a race that was observed may be none. \
+     cargo build -Zbuild-std builds the library along.";
 
 /// What part of the budget one execution may take; else nothing comes of the others.
 const LONGEST_PART: u32 = 4;

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::workshop::{RACEHOUND_CC, Workshop, stderr};
+use crate::workshop::{RACEHOUND_CC, Workshop, stderr, stdout};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
@@ -110,6 +110,35 @@ fn reference_counts_and_atomics_order_with_the_library_as_shipped() {
         compile(&shop, "counted.rs", level);
         assert_silent(&shop.racehound(&["run", "--", "./program"]));
     }
+}
+
+/// Its locks are taken unseen where two threads want them at once, and what they protect looks
+/// like a race then. Nobody stands there beside another.
+#[test]
+fn what_is_in_order_is_not_confirmed_with_the_library_as_shipped() {
+    if !can_instrument() {
+        return;
+    }
+    let shop = Workshop::new();
+    compile(&shop, "clean.rs", "1");
+    let output = shop.racehound(&[
+        "hunt",
+        "--json",
+        "f.json",
+        "--budget",
+        "15s",
+        "--",
+        "./program",
+    ]);
+    let report = shop.findings("f.json");
+    let findings = report["findings"].as_array().unwrap();
+    let confirmed: Vec<_> = findings
+        .iter()
+        .filter(|f| f["status"] == "confirmed")
+        .collect();
+    assert!(confirmed.is_empty(), "{confirmed:?}");
+    let told = "Rust's standard library is not instrumented";
+    assert!(stdout(&output).contains(told), "{output:?}");
 }
 
 #[test]

@@ -70,6 +70,9 @@ pub struct Settings {
     pub trace: PathBuf,
     /// What the project remembers, what sampled executions have seen included.
     pub store: PathBuf,
+    /// The program has a library that orders threads and is not seen: what a detector takes
+    /// for a race may be none.
+    pub is_library_unseen: bool,
     /// The test that the program runs, if it is one of several.
     pub test: Option<Test>,
 }

@@ -84,8 +84,12 @@ impl Course {
         self.forget_explained();
     }
 
-    /// How something that was seen may be seen again: as it was, or by chance.
+    /// How something that was seen may be seen again: as it was, or by chance. Of races, only
+    /// if whoever sees them sees all that may order their threads.
     pub(super) fn see_again(&mut self, finding: Finding) {
+        if finding.kind == Kind::Race && self.settings.is_library_unseen {
+            return;
+        }
         let by_chance = (0..self.settings.attempts).flat_map(|n| {
             let seed = self.settings.seed.wrapping_add(n);
             [Plan::Random { seed }, Plan::Restless { seed }]

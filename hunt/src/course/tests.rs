@@ -20,6 +20,7 @@ fn settings() -> Settings {
         schedules: "schedules".into(),
         trace: "trace".into(),
         store: "store".into(),
+        is_library_unseen: false,
         test: None,
     }
 }
@@ -68,8 +69,12 @@ fn confirmed(suspect: &Suspect, harm: Option<Harm>) -> Result {
 }
 
 /// Goes through a hunt; what came of each task is for `act` to say.
-fn hunted(mut act: impl FnMut(&Task) -> Result) -> (Course, Vec<Phase>) {
-    let mut course = Course::new(settings(), Vec::new(), 0);
+fn hunted(act: impl FnMut(&Task) -> Result) -> (Course, Vec<Phase>) {
+    hunted_by(settings(), act)
+}
+
+fn hunted_by(settings: Settings, mut act: impl FnMut(&Task) -> Result) -> (Course, Vec<Phase>) {
+    let mut course = Course::new(settings, Vec::new(), 0);
     let mut phases = Vec::new();
     while let Some((phase, tasks)) = course.round() {
         assert!(phases.len() < 50, "the hunt does not end");
@@ -263,6 +268,28 @@ fn what_cannot_meet_is_confirmed_if_a_detector_sees_it_each_time() {
     assert_eq!(finding.status, Status::Confirmed);
     assert_eq!(finding.schedule, Some(plan.to_string()));
     assert_eq!(finding.harm.as_ref().unwrap().detail, "SIGSEGV");
+}
+
+#[test]
+fn what_a_detector_sees_is_no_proof_where_a_library_is_unseen() {
+    let unseen = Settings {
+        is_library_unseen: true,
+        ..settings()
+    };
+    let (course, _) = hunted_by(unseen, |task| match task {
+        Task::Explore(_) => executed(Ending::Code(0), vec![race([1, 2], Status::Observed)]),
+        Task::Confirm(suspect) => Result::Tried(Outcome {
+            findings: vec![suspect.finding.clone().unwrap()],
+            seed: None,
+            runs: 8,
+            unvisited: Vec::new(),
+            varies: false,
+        }),
+        Task::Witness(..) => panic!("a detector is asked again"),
+        _ => well(),
+    });
+    let statuses: Vec<_> = course.findings().iter().map(|f| f.status).collect();
+    assert_eq!(statuses, [Status::Observed]);
 }
 
 #[test]
