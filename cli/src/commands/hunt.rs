@@ -538,8 +538,8 @@ impl<'a> Hunting<'a> {
 
 /// What is to be known of a program in Rust whose library is the one that is shipped.
 const UNSEEN_LIBRARY: &str = "Rust's standard library is not instrumented in it, so part of what \
-     its locks, channels and Once do is not seen: a race that was observed may be none. \
-     cargo build -Zbuild-std builds the library along.";
+     its locks, channels and Once do is not seen: what looks like a race is told as predicted, \
+     unless two threads stood at it together. cargo build -Zbuild-std builds the library along.";
 
 /// What part of the budget one execution may take; else nothing comes of the others.
 const LONGEST_PART: u32 = 4;

@@ -377,6 +377,12 @@ impl Course {
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = self.findings.clone();
         findings.retain(|finding| !deadlocks::is_another_way(finding, &self.findings));
+        if self.settings.is_library_unseen {
+            let is_seen = |f: &&mut Finding| f.kind == Kind::Race && f.status == Status::Observed;
+            for race in findings.iter_mut().filter(is_seen) {
+                race.status = Status::Predicted;
+            }
+        }
         findings::name_memory(&mut findings);
         findings::sort(&mut findings);
         findings::number(&mut findings);

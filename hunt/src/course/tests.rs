@@ -289,7 +289,7 @@ fn what_a_detector_sees_is_no_proof_where_a_library_is_unseen() {
         _ => well(),
     });
     let statuses: Vec<_> = course.findings().iter().map(|f| f.status).collect();
-    assert_eq!(statuses, [Status::Observed]);
+    assert_eq!(statuses, [Status::Predicted]);
 }
 
 #[test]
