@@ -60,13 +60,17 @@ fn object(number: usize, source: &Path, directory: &Path) -> Result<PathBuf, Err
         true => &[None, Some(NEWER)],
         false => &[],
     };
+    let mut failures = Vec::new();
     for &standard in standards {
-        if succeeds(&mut compile(standard)?) {
-            return Ok(object);
+        match errors(&mut compile(standard)?) {
+            0 => return Ok(object),
+            errors => failures.push((errors, standard)),
         }
     }
-    // What is wrong, it says of the source as it is.
-    done(&mut compile(None)?, source)?;
+    // What is wrong, it says by the standard that the source seems to be written for.
+    let fewest = failures.into_iter().min_by_key(|(errors, _)| *errors);
+    let standard = fewest.and_then(|(_, standard)| standard);
+    done(&mut compile(standard)?, source)?;
     Ok(object)
 }
 
@@ -74,16 +78,18 @@ fn object(number: usize, source: &Path, directory: &Path) -> Result<PathBuf, Err
 /// takes them to be older than they are.
 const NEWER: &str = "-std=gnu++20";
 
-/// Whether a command succeeds; only then what it says, such as warnings, is passed on.
-fn succeeds(command: &mut Command) -> bool {
-    let Ok(output) = command.output() else {
-        return false;
+/// How many errors a compilation has. Only if it has none, what it says, such as warnings,
+/// is passed on.
+fn errors(compilation: &mut Command) -> usize {
+    let Ok(output) = compilation.output() else {
+        return usize::MAX;
     };
-    let succeeds = output.status.success();
-    if succeeds {
-        anstream::eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        anstream::eprint!("{said}");
+        return 0;
     }
-    succeeds
+    said.matches(" error: ").count().max(1)
 }
 
 /// The flags that a variable of the environment has for compilers.
