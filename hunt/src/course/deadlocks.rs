@@ -27,9 +27,8 @@ pub(super) fn is_another_way(finding: &Finding, findings: &[Finding]) -> bool {
         let theirs = sites(other);
         match finding.harm {
             None => mine.is_subset(&theirs) || of_the_same(other),
-            Some(_) if theirs == mine => false,
             Some(_) => {
-                let is_smaller = theirs.is_subset(&mine) && !theirs.is_empty();
+                let is_smaller = theirs.is_subset(&mine) && theirs != mine && !theirs.is_empty();
                 is_smaller || of_the_same(other) && is_told_before(other, finding)
             }
         }

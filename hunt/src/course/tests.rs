@@ -699,6 +699,9 @@ fn a_deadlock_of_more_threads_is_the_same_as_one_of_fewer() {
     let of_locks: [(&[u32], &str); 3] =
         [(&[9, 2, 3], "a, b"), (&[4, 5], "b, a"), (&[6, 7], "b, c")];
     assert_eq!(told(&of_locks), ["a.c:4", "a.c:6"]);
+    // However many wait for the notice.
+    let of_a_condition: [(&[u32], &str); 2] = [(&[1, 1, 2], "c"), (&[1, 2], "c")];
+    assert_eq!(told(&of_a_condition), ["a.c:1"]);
 }
 
 /// Executions that are looked at as a whole and those that are sampled, of a program that
