@@ -11,6 +11,7 @@
 //! that end the process: it dies of them all the same, but not before it has said
 //! what there is to say of its execution. So it does about signals that ask a process to
 //! end, or that end it because it has failed, while its events are collected: they are told.
+//! What [`sampling`] shares with other processes is mended, should one of them damage it.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -22,7 +23,7 @@ use crate::context::Context;
 use crate::report::{self, Kind};
 use crate::thread::{self, Inside, Visit};
 use crate::tls::hot;
-use crate::{control, options, record, sync};
+use crate::{control, options, record, sampling, sync};
 
 /// Signals there are.
 const SIGNALS: usize = 65;
@@ -170,6 +171,7 @@ fn is_mourned(signal: c_int) -> bool {
     let asks_to_end = matches!(signal, libc::SIGTERM | libc::SIGINT | libc::SIGHUP);
     let is_told = asks_to_end || FAILURES.contains(&signal);
     ends_the_process && (control::is_on() || is_told && record::is_active())
+        || signal == libc::SIGBUS && sampling::may_be_cut_short()
 }
 
 /// Signals of a program that has failed.
@@ -306,6 +308,9 @@ extern "C" fn arrived(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
     // SAFETY: our own block; the kernel gives the rest.
     unsafe {
         let own = is_own(signal, info);
+        if signal == libc::SIGBUS && own && sampling::mends((*info).si_addr() as usize) {
+            return;
+        }
         let handled = action(signal).is_some_and(|a| a.handler.load(Ordering::Acquire) != 0);
         let from_outside = (*info).si_pid() != libc::getpid();
         if !handled && (own || (*hot).busy == 0 && from_outside) {

@@ -22,7 +22,7 @@
 //!
 //! # Functions
 //! What a function is called is expensive to find out, so where it lies in which
-//! build of its module is remembered with it.
+//! build of its module is remembered with it. Builds that are gone give way to new ones.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -57,6 +57,15 @@ const PAIRS: usize = 1 << 16;
 /// Words in a history.
 pub const WORDS: usize = AT_PAIRS + 2 * PAIRS;
 
+/// Bytes in its file.
+pub const BYTES: u64 = (WORDS * size_of::<u64>()) as u64;
+
+/// Whether a shorter file, which begins like that, was to become a history: who was about to
+/// make it was killed, or there was no room.
+pub fn is_unfinished(bytes: u64, first: &[u8]) -> bool {
+    bytes < BYTES && first.iter().take(8).all(|&byte| byte == 0)
+}
+
 /// Places that are tried for an entry.
 const PROBES: usize = 128;
 
@@ -66,7 +75,10 @@ pub struct Damaged;
 
 impl fmt::Display for Damaged {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("this is no history of pairs, or one of another version of Racehound")
+        f.write_str(
+            "this is no history of pairs, or one of another version of Racehound; \
+             remove it to begin anew",
+        )
     }
 }
 
@@ -186,14 +198,16 @@ impl<'a> History<'a> {
             let word = slot.load(Ordering::Acquire);
             let other = word as u32;
             let is_over = word != 0 && (other == process || !goes_on(other));
-            if is_over && Self::take(slot, word) {
-                self.ended((word >> 32) as u32 - 1);
+            if is_over
+                && Self::take(slot, word)
+                && let Some(number) = ((word >> 32) as u32).checked_sub(1)
+            {
+                self.ended(number);
             }
         }
         let last = self.last(frequency);
         let begun = self.words[AT_BEGUN].fetch_add(1, Ordering::AcqRel);
-        // Numbers stay clear of both ends of the range.
-        let number = (begun % (u64::from(u32::MAX) - 1)) as u32;
+        let number = Self::number(begun);
         let mark = (u64::from(number) + 1) << 32 | u64::from(process);
         for slot in self.active() {
             if slot
@@ -204,6 +218,12 @@ impl<'a> History<'a> {
             }
         }
         Execution { number, last }
+    }
+
+    /// The number of an execution before which so many have begun.
+    fn number(begun: u64) -> u32 {
+        // Clear of both ends of the range.
+        (begun % (u64::from(u32::MAX) - 1)) as u32
     }
 
     /// Ends an execution.
@@ -327,7 +347,8 @@ impl<'a> History<'a> {
         None
     }
 
-    /// Remembers which function is there.
+    /// Remembers which function is there. Where there is no room, another one is forgotten:
+    /// most of them are in builds that are gone.
     pub fn set_function(self, place: u64, function: Function) {
         let place = place.max(1);
         for at in probes(AT_FUNCTIONS, FUNCTIONS, place) {
@@ -337,6 +358,17 @@ impl<'a> History<'a> {
                 // Everybody finds the same.
                 self.words[at + 1].store(function.0, Ordering::Release);
                 return;
+            }
+        }
+        let chosen = mix(place ^ function.0) as usize % PROBES;
+        if let Some(at) = probes(AT_FUNCTIONS, FUNCTIONS, place).nth(chosen) {
+            let (key, named) = (&self.words[at], &self.words[at + 1]);
+            let old = key.load(Ordering::Acquire);
+            // Who looks for either meanwhile finds that nobody has said yet which it is.
+            named.store(0, Ordering::Release);
+            let taken = key.compare_exchange(old, place, Ordering::AcqRel, Ordering::Acquire);
+            if taken.is_ok() {
+                named.store(function.0, Ordering::Release);
             }
         }
     }
@@ -398,8 +430,12 @@ impl<'a> History<'a> {
         }
         let known: Vec<_> = self.pairs().collect();
         let fresh = ours.len().max(theirs.len());
-        let first = self.words[AT_BEGUN].fetch_add(fresh as u64, Ordering::AcqRel) as u32;
-        let fresh: Vec<u32> = (first..first + fresh as u32).rev().collect();
+        let fresh = fresh as u64;
+        let first = self.words[AT_BEGUN].fetch_add(fresh, Ordering::AcqRel);
+        let fresh: Vec<u32> = (0..fresh)
+            .rev()
+            .map(|i| Self::number(first.wrapping_add(i)))
+            .collect();
         // The earliest first, so that none is forgotten over a later one.
         for (i, &number) in fresh.iter().enumerate().rev() {
             let met = |records: &[(Pair, PairRecord)], executions: &[u32], with_calls: bool| {

@@ -23,7 +23,9 @@ mod location;
 mod rate;
 
 pub use atexrace::{AtexRace, STRIDE};
-pub use history::{Damaged, Execution, History, PairRecord, Summary, WINDOW, WORDS};
+pub use history::{
+    BYTES, Damaged, Execution, History, PairRecord, Summary, WINDOW, WORDS, is_unfinished,
+};
 pub use literace::LiteRace;
 pub use location::{DIRECTORY, file};
 pub use rate::Rate;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
-use racehound_sample::{Damaged, Function, History, Pair, WINDOW, WORDS};
+use racehound_sample::{BYTES, Damaged, Function, History, Pair, WINDOW, WORDS, is_unfinished};
 
 fn zeroes() -> Vec<AtomicU64> {
     (0..WORDS).map(|_| AtomicU64::new(0)).collect()
@@ -218,4 +218,74 @@ fn what_is_no_history_is_refused() {
     words[0].store(42, Ordering::Relaxed);
     assert_eq!(History::over(&words).unwrap_err(), Damaged);
     assert_eq!(History::over(&words[..100]).unwrap_err(), Damaged);
+}
+
+#[test]
+fn builds_that_are_gone_give_way() {
+    let words = zeroes();
+    let history = History::over(&words).unwrap();
+    let place = |build: u64, at: u64| Function::named(&build.to_string(), &at.to_string()).0;
+    for build in 0..100 {
+        for at in 0..2000 {
+            history.set_function(place(build, at), Function(at + 1));
+        }
+        let found = (0..2000).filter(|&at| history.function(place(build, at)).is_some());
+        // The last one has pushed out a few of its own at most.
+        assert!(found.count() > 1900, "build {build}");
+        let is_right = |at: u64| {
+            let function = history.function(place(build, at));
+            function.is_none_or(|function| function == Function(at + 1))
+        };
+        assert!((0..2000).all(is_right), "build {build}");
+    }
+}
+
+#[test]
+fn a_file_that_nobody_came_to_finish_is_as_good_as_none() {
+    assert!(is_unfinished(0, &[]));
+    assert!(is_unfinished(3, &[0; 3]));
+    assert!(is_unfinished(BYTES - 1, &[0; 8]));
+    assert!(!is_unfinished(3, b"abc"));
+    assert!(!is_unfinished(BYTES - 1, b"RHPAIRS\x01"));
+    assert!(!is_unfinished(BYTES, &[0; 8]) && !is_unfinished(BYTES + 1, &[0; 8]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A disk that lies, or a crash of the system: whatever the words are, it goes on.
+    #[test]
+    fn whatever_the_words_are_nothing_is_worse_than_forgotten(
+        seed in any::<u64>(),
+        ones in prop::collection::vec((0..400usize, prop_oneof![Just(u64::MAX), Just(1 << 32), Just(1)]), 0..40),
+    ) {
+        let magic = zeroes();
+        History::over(&magic).unwrap();
+        let words = zeroes();
+        let mut random = seed;
+        for word in &words {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            word.store(random ^ random >> 29, Ordering::Relaxed);
+        }
+        for (at, value) in ones {
+            words[at].store(value, Ordering::Relaxed);
+        }
+        words[0].store(magic[0].load(Ordering::Relaxed), Ordering::Relaxed);
+        let history = History::over(&words).unwrap();
+        let fresh = zeroes();
+        for process in 1..4 {
+            let execution = history.begin(process, 2, |process| process % 3 == 0);
+            for n in 0..20 {
+                history.note(pair(n), execution.number, 3);
+                if let Some(last) = &execution.last {
+                    history.recall(pair(n), last);
+                }
+                history.set_function(n, Function(n + 1));
+            }
+            history.end(execution.number);
+        }
+        history.summary(2);
+        history.merge(History::over(&fresh).unwrap());
+        History::over(&fresh).unwrap().merge(history);
+    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use memmap2::MmapRaw;
-use racehound_sample::{DIRECTORY, Damaged, Function, History, WORDS};
+use racehound_sample::{BYTES, DIRECTORY, Damaged, Function, History, WORDS, is_unfinished};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
@@ -81,8 +81,11 @@ impl Pairs {
     pub fn read<R>(&self, look: impl FnOnce(History) -> R) -> io::Result<R> {
         let mut bytes = Vec::new();
         File::open(&self.path)?
-            .take((WORDS * WORD) as u64 + 1)
+            .take(BYTES + 1)
             .read_to_end(&mut bytes)?;
+        if is_unfinished(bytes.len() as u64, &bytes) {
+            bytes.resize(WORDS * WORD, 0);
+        }
         if bytes.len() != WORDS * WORD {
             return Err(io::Error::other(Damaged));
         }
@@ -107,8 +110,8 @@ impl Pairs {
             .truncate(false)
             .open(&self.path)?;
         match file.metadata()?.len() {
-            0 => reserve(&file, (WORDS * WORD) as u64)?,
-            size if size == (WORDS * WORD) as u64 => {}
+            BYTES => {}
+            size if is_unfinished(size, &first_bytes(&file)?) => reserve(&file, BYTES)?,
             _ => return Err(io::Error::other(Damaged)),
         }
         let mapped = MmapRaw::map_raw(&file)?;
@@ -144,6 +147,12 @@ fn words(mapped: &MmapRaw) -> &[AtomicU64] {
     // other processes included, reads and writes it by atomic operations on words.
     // Nobody makes the file smaller.
     unsafe { std::slice::from_raw_parts(mapped.as_ptr().cast(), mapped.len() / WORD) }
+}
+
+fn first_bytes(file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(WORD as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Makes a file of that size for which there is room on the disk: who writes to a mapped
@@ -196,6 +205,11 @@ mod tests {
         fs::write(&there.path, "short").unwrap();
         assert!(here.merge(&there).is_err());
         assert_eq!(here.read(|h| h.summary(2).pairs).unwrap(), 1);
+        // A disk that was full has left zeroes, and less of them than there should be.
+        fs::write(&there.path, [0; 5000]).unwrap();
+        assert_eq!(there.read(|h| h.summary(2).pairs).unwrap(), 0);
+        there.merge(&here).unwrap();
+        assert_eq!(there.read(|h| h.summary(1).frequent).unwrap(), 1);
         here.remove().unwrap();
         assert_eq!(Pairs::all(&directory.path().join("here")).unwrap(), []);
     }

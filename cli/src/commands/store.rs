@@ -21,9 +21,15 @@ pub(crate) fn stat(args: &StoreStat) -> Result<u8, Error> {
         None => nearest()?,
     };
     let mut programs = Vec::new();
+    // What is damaged is told, but not before all that is not.
+    let mut unread = None;
     for pairs in Pairs::all(&store).map_err(Error::file(&store))? {
-        let summary = pairs.read(|history| history.summary(args.sample_frequency));
-        programs.push((summary.map_err(Error::file(&pairs.path))?, pairs));
+        match pairs.read(|history| history.summary(args.sample_frequency)) {
+            Ok(summary) => programs.push((summary, pairs)),
+            Err(error) => {
+                unread.get_or_insert_with(|| Error::file(&pairs.path)(error));
+            }
+        }
     }
     let parts = [
         "schedules",
@@ -62,7 +68,7 @@ pub(crate) fn stat(args: &StoreStat) -> Result<u8, Error> {
             "sampled": programs,
         });
         output::show(&format!("{all:#}\n"))?;
-        return Ok(CLEAN);
+        return unread.map_or(Ok(CLEAN), Err);
     }
     let mut text = format!("{}\n\n", store.display());
     let _ = writeln!(
@@ -80,7 +86,7 @@ pub(crate) fn stat(args: &StoreStat) -> Result<u8, Error> {
         ]);
     }
     text += &table.render();
-    if programs.is_empty() {
+    if programs.is_empty() && unread.is_none() {
         text += "\nNo program was run with --sample atex.\n";
     } else {
         let frequent = format!("in the last {}", args.sample_frequency);
@@ -111,7 +117,7 @@ pub(crate) fn stat(args: &StoreStat) -> Result<u8, Error> {
         }
     }
     output::show(&text)?;
-    Ok(CLEAN)
+    unread.map_or(Ok(CLEAN), Err)
 }
 
 /// The pairs of a program, by name.
@@ -191,10 +197,9 @@ pub(crate) fn merge(args: &StoreMerge) -> Result<u8, Error> {
             )));
         }
         for pairs in Pairs::all(&other).map_err(Error::file(&other))? {
-            pairs
-                .namesake(&store)
-                .merge(&pairs)
-                .map_err(Error::file(&pairs.path))?;
+            pairs.read(|_| ()).map_err(Error::file(&pairs.path))?;
+            let ours = pairs.namesake(&store);
+            ours.merge(&pairs).map_err(Error::file(&ours.path))?;
             programs += 1;
         }
         relations += merge_relations(&other.join("relations"), &store.join("relations"))?;
@@ -252,14 +257,20 @@ fn store_in(given: &Path) -> Result<PathBuf, Error> {
     let inside = given.join(DIRECTORY);
     match () {
         () if inside.is_dir() => Ok(inside),
-        () if given.is_dir() && given.file_name().is_some_and(|name| name == DIRECTORY) => {
-            Ok(given.to_owned())
-        }
+        () if given.is_dir() && is_store(given) => Ok(given.to_owned()),
         () => Err(Error::Wish(format!(
             "{}: there is no {DIRECTORY}",
             given.display()
         ))),
     }
+}
+
+/// Whether a directory is a store, whatever it is called: the runtime's option `store` may name
+/// any.
+fn is_store(directory: &Path) -> bool {
+    let is_named_so = directory.file_name().is_some_and(|name| name == DIRECTORY);
+    let parts = ["store.db", "relations", racehound_sample::DIRECTORY];
+    is_named_so || parts.iter().any(|part| directory.join(part).exists())
 }
 
 /// Files below a directory, and their bytes.

@@ -1,7 +1,8 @@
 //! Sampled runs: what they find, and what they leave for the next.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -335,9 +336,247 @@ fn what_is_no_history_is_told_and_left_alone() {
     );
     let text = fs::read_to_string(shop.path(".racehound/pairs/program.pairs")).unwrap();
     assert_eq!(text, "not a history");
-    let stat = shop.racehound(&["store", "stat"]);
-    assert_eq!(stat.status.code(), Some(USAGE));
-    assert!(stderr(&stat).contains("program.pairs"));
+    // What else there is is shown all the same.
+    fs::copy(shop.path("program"), shop.path("other")).unwrap();
+    let mut other = shop.command("./other");
+    assert!(
+        other
+            .env("RACEHOUND_OPTIONS", ATEX)
+            .status()
+            .unwrap()
+            .success()
+    );
+    for form in [&["store", "stat"][..], &["store", "stat", "--json"]] {
+        let stat = shop.racehound(form);
+        assert_eq!(stat.status.code(), Some(USAGE));
+        assert!(stderr(&stat).contains("program.pairs"));
+        assert!(stderr(&stat).contains("remove it"), "{}", stderr(&stat));
+        assert!(stdout(&stat).contains("other"), "{}", stdout(&stat));
+    }
+}
+
+#[test]
+fn what_a_full_disk_has_left_is_no_obstacle() {
+    let shop = written(ENDINGS);
+    fs::create_dir_all(shop.path(".racehound/pairs")).unwrap();
+    fs::write(shop.path(".racehound/pairs/program.pairs"), [0; 100_000]).unwrap();
+    let output = run(&shop, ATEX, &[]);
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    assert_eq!(stat(&shop)["executions"], 1);
+}
+
+#[test]
+fn a_store_that_may_only_be_read_is_read() {
+    let shop = written(ENDINGS);
+    for _ in 0..2 {
+        run(&shop, ATEX, &[]);
+    }
+    let before = fs::read(shop.path(".racehound/pairs/program.pairs")).unwrap();
+    for (path, mode) in [
+        ("", 0o755),
+        (".racehound", 0o555),
+        (".racehound/pairs", 0o555),
+        (".racehound/pairs/program.pairs", 0o444),
+    ] {
+        fs::set_permissions(shop.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mut command = command(&shop, ATEX, &[]);
+    if fs::OpenOptions::new()
+        .write(true)
+        .open(shop.path(".racehound/pairs/program.pairs"))
+        .is_ok()
+    {
+        // Who may do anything becomes somebody who may not.
+        command.uid(65_534);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told = stderr(&output);
+    assert!(
+        told.contains("what was sampled before counts, but"),
+        "{told}"
+    );
+    assert_eq!(
+        fs::read(shop.path(".racehound/pairs/program.pairs")).unwrap(),
+        before
+    );
+    fs::set_permissions(shop.path(".racehound"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(
+        shop.path(".racehound/pairs"),
+        fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
+}
+
+#[test]
+fn who_cuts_a_history_short_that_is_in_use_harms_nobody() {
+    let shop = written(CUT);
+    let output = run(&shop, ATEX, &[]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(stdout(&output), "its own fault\n");
+    assert!(
+        stderr(&output).contains("cut the history of pairs short"),
+        "{}",
+        stderr(&output)
+    );
+    // What the program does not handle kills it as ever.
+    let dies = run(&shop, ATEX, &["dies"]);
+    assert_eq!(dies.status.signal(), Some(7), "{dies:?}");
+}
+
+/// Meets in other functions when the history was cut short, and has faults of its own.
+const CUT: &str = r#"
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int data[64];
+sigjmp_buf back;
+
+__attribute__((noinline)) void one_side(int k) { data[k % 32]++; }
+__attribute__((noinline)) void other_side(int k) { data[32 + k % 32]++; }
+__attribute__((noinline)) void third_side(int k) { data[k % 32]--; }
+
+void *first(void *unused) { for (int k = 0; k < 20000; k++) one_side(k); return unused; }
+void *second(void *unused) { for (int k = 0; k < 20000; k++) other_side(k); return unused; }
+void *third(void *unused) { for (int k = 0; k < 20000; k++) third_side(k); return unused; }
+
+void meet(void *(*work)(void *)) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], NULL, work, NULL);
+    pthread_create(&threads[1], NULL, second, NULL);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+}
+
+void handler(int signal) { (void)signal; siglongjmp(back, 1); }
+
+int main(int count, char **arguments) {
+    meet(first);
+    truncate(".racehound/pairs/program.pairs", 0);
+    meet(third);
+    FILE *file = fopen("short", "w+");
+    ftruncate(fileno(file), 4096);
+    volatile char *mapped = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fileno(file), 0);
+    ftruncate(fileno(file), 0);
+    if (count > 1) return *mapped;
+    signal(SIGBUS, handler);
+    if (sigsetjmp(back, 1) == 0) return *mapped;
+    puts("its own fault");
+    if (signal(SIGBUS, SIG_DFL) != handler || signal(SIGBUS, SIG_DFL) != SIG_DFL) return 3;
+    return 0;
+}
+"#;
+
+/// A thread is in a function all the time; another one calls a plugin's, and then that of a
+/// plugin that comes to lie in the same place.
+const PLUGINS: &str = r#"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+static atomic_int begun, stop;
+static int own;
+
+__attribute__((noinline)) static void base(int k) { own += k; }
+
+static void *bases(void *unused) {
+    for (int k = 0; !atomic_load(&stop); k++) {
+        base(k);
+        atomic_store(&begun, 1);
+    }
+    return unused;
+}
+
+static void use(const char *name) {
+    void *plugin = dlopen(name, RTLD_NOW);
+    void (*entry)(int) = (void (*)(int))dlsym(plugin, "entry");
+    printf("%p\n", (void *)entry);
+    for (int k = 0; k < 3000; k++) entry(k);
+    dlclose(plugin);
+}
+
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, bases, NULL);
+    while (!atomic_load(&begun)) {}
+    use("./one.so");
+    use("./two.so");
+    atomic_store(&stop, 1);
+    pthread_join(thread, NULL);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_plugin_is_not_taken_for_one_that_lay_in_its_place() {
+    let shop = written(PLUGINS);
+    for name in ["one", "two"] {
+        let source = format!("{name}.c");
+        shop.write(
+            &source,
+            &format!("static int {name}; void entry(int k) {{ {name} += k; }}\n"),
+        );
+        shop.cc(&[
+            "-g",
+            "-shared",
+            "-fPIC",
+            &source,
+            "-o",
+            &format!("{name}.so"),
+        ]);
+    }
+    let output = run(&shop, ATEX, &[]);
+    assert!(output.status.success(), "{output:?}");
+    let places = stdout(&output);
+    let mut places = places.lines();
+    if places.next() != places.next() {
+        eprintln!("skipped: plugins lie in different places here");
+        return;
+    }
+    let listed = stdout(&shop.racehound(&["store", "stat", "--pairs"]));
+    for plugin in ["one.so entry", "two.so entry"] {
+        assert!(listed.contains(plugin), "{listed}");
+    }
+}
+
+#[test]
+fn names_are_written_once_however_often_a_program_is_built() {
+    let shop = written(ENDINGS);
+    let mut lines = None;
+    for padding in 0..4 {
+        let longer = format!(
+            "__attribute__((noinline, used)) int extra(int *p) {{ return p[0] + p[{padding}]; }}\n{ENDINGS}"
+        );
+        shop.write("program.c", &longer);
+        shop.cc(&[
+            "-g",
+            &format!("-O{}", padding % 3),
+            "program.c",
+            "-o",
+            "program",
+        ]);
+        for _ in 0..2 {
+            run(&shop, ATEX, &[]);
+        }
+        let names = fs::read_to_string(shop.path(".racehound/pairs/program.names")).unwrap();
+        let mut distinct: Vec<_> = names.lines().collect();
+        let all = distinct.len();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), all, "{names}");
+        lines.get_or_insert(all);
+    }
+    assert!(lines.is_some_and(|lines| lines > 3));
 }
 
 #[test]

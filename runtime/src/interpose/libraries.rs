@@ -18,7 +18,7 @@ use crate::report::modules::{self, Module};
 use crate::report::{self, Reporting, symbols};
 use crate::spin::Locked;
 use crate::thread::Visit;
-use crate::{constants, options, record, shadow_range};
+use crate::{constants, options, record, sampling, shadow_range};
 
 /// The code of all libraries.
 pub(crate) struct Libraries {
@@ -118,6 +118,7 @@ fn end() {
         constants::remove(segment);
     }
     symbols::forget_modules();
+    sampling::forget_code(&gone);
     record::forget_places();
     refresh();
 }

@@ -29,6 +29,11 @@ pub(crate) static GENERATION: AtomicU32 = AtomicU32::new(0);
 /// Above what words say of how closely a call is looked at.
 const STEP: u32 = 4;
 
+/// What was decided about calls to come is decided again.
+pub(super) fn decide_again() {
+    GENERATION.fetch_add(STEP, Ordering::SeqCst);
+}
+
 fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
@@ -185,6 +190,8 @@ pub(crate) struct Calls {
     looked_at: u64,
     /// Functions that the thread was ever in.
     known: FxHashMap<usize, Known>,
+    /// Departures of code of which it has heard.
+    departures: u64,
     // Of the current decision, kept for their memory.
     company: Vec<Function>,
     companions: Vec<&'static Presence>,
@@ -203,6 +210,7 @@ impl Calls {
             made: 0,
             looked_at: 0,
             known: FxHashMap::default(),
+            departures: functions::departures(),
             company: Vec::new(),
             companions: Vec::new(),
             raised: Raised::default(),
@@ -231,6 +239,9 @@ impl Calls {
     /// Decides about a call of the function at a place.
     #[inline(never)]
     fn entered(&mut self, place: usize) -> CallWord {
+        if self.departures != functions::departures() {
+            self.forget_gone();
+        }
         let slot = slot(place);
         let before = std::mem::take(&mut self.tables.resting[slot]);
         let rest = std::mem::take(&mut self.rests[slot]);
@@ -271,6 +282,21 @@ impl Calls {
             left: decision.rest,
         };
         word
+    }
+
+    /// Forgets the functions in code that is gone: others may lie there now.
+    #[cold]
+    fn forget_gone(&mut self) {
+        let departures = functions::departures();
+        let gone = functions::gone_since(self.departures);
+        self.departures = departures;
+        let is_gone = |place: usize| gone.iter().any(|range| range.contains(&place));
+        self.known.retain(|&place, _| !is_gone(place));
+        for (resting, rest) in self.tables.resting.iter_mut().zip(self.rests.iter_mut()) {
+            if is_gone(resting.place) {
+                (*resting, *rest) = (Resting::default(), Rest::default());
+            }
+        }
     }
 
     /// A call that nobody asks about, which others may want looked at.

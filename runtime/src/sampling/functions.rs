@@ -8,6 +8,7 @@
 
 use racehound_sample::Function;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::past;
@@ -68,6 +69,38 @@ pub(crate) fn forget_places() {
     if let Some(known) = KNOWN.lock().as_mut() {
         known.by_place.clear();
     }
+}
+
+/// Code that is not there any more, each with when it went last.
+static GONE: Locked<Vec<(Range<usize>, u64)>> = Locked::new(Vec::new());
+
+/// How often some code went.
+static DEPARTURES: AtomicU64 = AtomicU64::new(0);
+
+/// Modules are gone that lay there; others may come to lie there.
+pub(super) fn gone(ranges: &[Range<usize>]) {
+    let mut all = GONE.lock();
+    let departure = DEPARTURES.load(Ordering::Relaxed) + 1;
+    for range in ranges {
+        match all.iter_mut().find(|(other, _)| other == range) {
+            Some((_, last)) => *last = departure,
+            None => all.push((range.clone(), departure)),
+        }
+    }
+    DEPARTURES.store(departure, Ordering::Release);
+}
+
+/// How often some code has gone so far.
+#[inline]
+pub(super) fn departures() -> u64 {
+    DEPARTURES.load(Ordering::Acquire)
+}
+
+/// What has gone since so many departures.
+pub(super) fn gone_since(departures: u64) -> Vec<Range<usize>> {
+    let all = GONE.lock();
+    let later = all.iter().filter(|(_, last)| *last > departures);
+    later.map(|(range, _)| range.clone()).collect()
 }
 
 fn identify(place: usize) -> Function {

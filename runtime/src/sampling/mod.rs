@@ -25,13 +25,14 @@ mod functions;
 mod past;
 pub(crate) mod presence;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use racehound_sample::{AtexRace, LiteRace, Sampler};
 
 use crate::detector::Engine;
 use crate::tls::hot;
-use crate::{options, output};
+use crate::{options, output, signals};
 
 pub(crate) use calls::Calls;
 pub(crate) use functions::forget_places;
@@ -65,9 +66,20 @@ pub(crate) fn start() -> bool {
     let on = options.sample != Sample::None && options.engine != Engine::Off;
     if on && options.sample == Sample::Atex {
         past::open();
+        signals::mourn();
     }
     ON.store(on, Ordering::Relaxed);
     on
+}
+
+/// Whether what executions share may become smaller, which the system tells by a signal.
+pub(crate) fn may_be_cut_short() -> bool {
+    past::is_file_in_use()
+}
+
+/// Whether a thread that cannot go on because of what is at an address can now.
+pub(crate) fn mends(address: usize) -> bool {
+    past::mends(address)
 }
 
 /// The process ends.
@@ -77,6 +89,15 @@ pub(crate) fn finish() {
         if options::get().verbosity > 0 {
             output::write(&calls::summary());
         }
+    }
+}
+
+/// Modules are gone that lay there: what threads know of their functions is not true of those
+/// that come to lie there.
+pub(crate) fn forget_code(ranges: &[Range<usize>]) {
+    if is_on() && !ranges.is_empty() {
+        functions::gone(ranges);
+        calls::decide_again();
     }
 }
 

@@ -2,18 +2,23 @@
 //!
 //! It is mapped, so what is written there stays however the process ends. Its blocks
 //! are allocated before it is used: a full disk is noticed here and not in the middle
-//! of the program. Without a file the history is this execution's own.
+//! of the program. Without a file the history is this execution's own; from one that may only be
+//! read it has a copy.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use racehound_sample::{Execution, Function, History, Pair, Past, WORDS};
+use racehound_sample::{
+    BYTES, Damaged, Execution, Function, History, Pair, Past, WORDS, is_unfinished,
+};
+use rustc_hash::FxHashSet;
 
 use crate::interpose::Errno;
+use crate::spin::Locked;
 use crate::{memory, options, output};
 
 /// The history, and the execution that this process is.
@@ -36,14 +41,19 @@ pub(super) fn open() {
     let _errno = Errno::keep();
     SHARED.get_or_init(|| {
         let path = file();
-        let (history, names) = match map(&path) {
+        let (history, names) = match share(&path) {
             Ok(history) => (history, Some(path.with_extension("names"))),
             Err(error) => {
+                let copy = copy(&path, &error);
+                let earlier = match copy {
+                    Some(_) => "what was sampled before counts, but ",
+                    None => "",
+                };
                 output::write(&format!(
-                    "racehound: {}: {error}; what is sampled now is not remembered\n",
+                    "racehound: {}: {error}; {earlier}what is sampled now is not remembered\n",
                     path.display()
                 ));
-                (anonymous(), None)
+                (copy.unwrap_or_else(anonymous), None)
             }
         };
         Shared {
@@ -83,13 +93,42 @@ pub(super) fn function(key: u64, find: impl FnOnce() -> (Function, String)) -> F
     shared.history.set_function(key, function);
     if let Some(path) = &shared.names {
         let _errno = Errno::keep();
-        // In one piece, at the end, whoever else does that. A name that is missing
-        // is missed by nobody but a curious reader.
-        let file = OpenOptions::new().append(true).create(true).open(path);
-        let line = format!("{:016x} {name}\n", function.0);
-        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        write_name(path, function, &name);
     }
     function
+}
+
+/// Functions that the file of names had when it was read, and those that were added since.
+static NAMED: Locked<Option<FxHashSet<u64>>> = Locked::new(None);
+
+/// Writes a function's name, unless an earlier build had the function already. A name that is
+/// missing is missed by nobody but a curious reader.
+fn write_name(path: &Path, function: Function, name: &str) {
+    let is_read = NAMED.lock().is_some();
+    // Not with the lock held.
+    let read = (!is_read).then(|| names_in(path));
+    let mut guard = NAMED.lock();
+    let named = guard.get_or_insert_with(|| read.unwrap_or_default());
+    if !named.insert(function.0) {
+        return;
+    }
+    drop(guard);
+    // In one piece, at the end, whoever else does that.
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    let line = format!("{:016x} {name}\n", function.0);
+    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+}
+
+/// The functions that have a name in the file.
+fn names_in(path: &Path) -> FxHashSet<u64> {
+    let text = std::fs::read(path).unwrap_or_default();
+    let function = |line: &[u8]| {
+        let digits = std::str::from_utf8(line.get(..16)?).ok()?;
+        u64::from_str_radix(digits, 16).ok()
+    };
+    text.split(|&byte| byte == b'\n')
+        .filter_map(function)
+        .collect()
 }
 
 impl Shared {
@@ -147,29 +186,95 @@ fn project() -> PathBuf {
         .unwrap_or(here)
 }
 
-fn map(path: &Path) -> io::Result<History<'static>> {
+/// Where the file is mapped, if it is.
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a file is mapped, of which somebody might cut off something.
+pub(super) fn is_file_in_use() -> bool {
+    MAPPED.load(Ordering::Relaxed) != 0
+}
+
+/// The thread cannot go on because of what is at an address. If somebody has cut the file short,
+/// or has no room for it any more, there is memory in its place from now on; else false.
+pub(super) fn mends(address: usize) -> bool {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    let at = MAPPED.load(Ordering::Relaxed);
+    if at == 0 || !(at..at + BYTES as usize).contains(&address) {
+        return false;
+    }
+    let _errno = Errno::keep();
+    // SAFETY: words, which may be zero at any time, in the place of ours.
+    let now = unsafe {
+        libc::mmap(
+            at as *mut _,
+            BYTES as usize,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+            -1,
+            0,
+        )
+    };
+    if now == libc::MAP_FAILED {
+        return false;
+    }
+    if !TOLD.swap(true, Ordering::Relaxed) {
+        output::write(
+            "racehound: somebody has cut the history of pairs short; \
+             what is sampled now is not remembered\n",
+        );
+    }
+    true
+}
+
+/// The history in a file, which is made if there is none.
+fn share(path: &Path) -> io::Result<History<'static>> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)?;
     }
-    let file = OpenOptions::new()
+    let mut file = OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
         .open(path)?;
-    let size = WORDS * size_of::<AtomicU64>();
-    let has = file.metadata()?.len();
-    if has != 0 && has != size as u64 {
-        return Err(io::Error::other(racehound_sample::Damaged));
+    check(&mut file)?;
+    allocate(&file, BYTES as usize)?;
+    map(&file, libc::MAP_SHARED)
+}
+
+/// A copy of the history in a file that may not be written, which is why nobody can share it.
+fn copy(path: &Path, error: &io::Error) -> Option<History<'static>> {
+    let kinds = [
+        io::ErrorKind::PermissionDenied,
+        io::ErrorKind::ReadOnlyFilesystem,
+    ];
+    let mut file = kinds
+        .contains(&error.kind())
+        .then(|| File::open(path))?
+        .ok()?;
+    check(&mut file).ok()?;
+    (file.metadata().ok()?.len() == BYTES).then(|| map(&file, libc::MAP_PRIVATE).ok())?
+}
+
+/// Whether a file is a history, or may become one.
+fn check(file: &mut File) -> io::Result<()> {
+    let size = file.metadata()?.len();
+    let mut first = Vec::new();
+    file.take(8).read_to_end(&mut first)?;
+    match size == BYTES || is_unfinished(size, &first) {
+        true => Ok(()),
+        false => Err(io::Error::other(Damaged)),
     }
-    allocate(&file, size)?;
-    // SAFETY: a file of that size; it is ours, and never made smaller.
+}
+
+fn map(file: &File, how: libc::c_int) -> io::Result<History<'static>> {
+    // SAFETY: a file of that size; should it become smaller, it is mended.
     let at = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
-            size,
+            BYTES as usize,
             libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED,
+            how,
             file.as_raw_fd(),
             0,
         )
@@ -177,7 +282,11 @@ fn map(path: &Path) -> io::Result<History<'static>> {
     if at == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    History::over(words(at.cast())).map_err(io::Error::other)
+    MAPPED.store(at as usize, Ordering::Relaxed);
+    History::over(words(at.cast())).map_err(|damaged| {
+        MAPPED.store(0, Ordering::Relaxed);
+        io::Error::other(damaged)
+    })
 }
 
 fn allocate(file: &File, size: usize) -> io::Result<()> {
