@@ -47,13 +47,17 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     let context = thread.context_of(visit.hot(), call.place);
     let whose = thread.context_in(context, blocks::place_of(thread.number));
     blocks::insert(block as usize, size, whose);
+    if triggers::is_all() {
+        // The locks of a block were forgotten when it was freed.
+        drop(visit);
+        return sanitizer::allocated(block, size);
+    }
     benign::forget(block as usize, size);
     let marked = call.is_looked_at(thread) && size < MARKED && !call.is_c_librarys();
     if marked {
         let stamp = thread.stamp(visit.hot(), call.place);
         shadow_range::written(thread, block as usize, size, stamp);
-    } else if !triggers::is_all() {
-        // Where only locks are noted, those of a block were forgotten when it was freed.
+    } else {
         shadow_range::forget(thread, block as usize, size);
     }
     record::alloc(thread, block as usize, size, marked, call.place);
@@ -79,6 +83,23 @@ enum Then {
     Waits,
 }
 
+/// The program frees a block, of which nothing is wanted but that its locks are forgotten.
+/// Returns it, unless it was freed before.
+fn only_freeing(block: *mut c_void) -> *mut c_void {
+    sanitizer::freeing(block);
+    match blocks::free(block as usize) {
+        Freed::Now(size) => {
+            let visit = Visit::begin();
+            let thread = visit.thread();
+            shadow_range::forget(thread, block as usize, size);
+            thread.abandoned.clear();
+            block
+        }
+        Freed::Unknown => block,
+        Freed::Before(_) => ptr::null_mut(),
+    }
+}
+
 /// The program frees a block. Returns the one that goes back now, if not null.
 fn freeing(call: &Call, block: *mut c_void, then: Then) -> *mut c_void {
     if call.is_librarys_own() {
@@ -86,6 +107,9 @@ fn freeing(call: &Call, block: *mut c_void, then: Then) -> *mut c_void {
         let size = unsafe { libc::malloc_usable_size(block) };
         forget(block, size);
         return block;
+    }
+    if triggers::is_all() {
+        return only_freeing(block);
     }
     signals::unsafe_call(call.place);
     if let Some(size) = blocks::size(block as usize) {

@@ -59,7 +59,7 @@ use crate::control::{Came, Turn};
 use crate::shared_memory::{self, Whose};
 use crate::thread::{self, Thread, Visit};
 use crate::tls::hot;
-use crate::{control, detector, options, sampling, sync};
+use crate::{control, detector, options, sampling, sync, triggers};
 
 use descriptors::Outcome;
 pub(crate) use racehound_detect::AccessKind;
@@ -241,9 +241,17 @@ impl Call {
         self.access(address as usize, size, AccessKind::Write);
     }
 
+    #[inline]
     fn access(&self, address: usize, size: usize, kind: AccessKind) {
         // The real function is the one to fail over such a pointer.
-        if size == 0 || address == 0 || self.ignored || sampling::looks_away() {
+        if size == 0 || address == 0 || triggers::is_all() {
+            return;
+        }
+        self.access_now(address, size, kind);
+    }
+
+    fn access_now(&self, address: usize, size: usize, kind: AccessKind) {
+        if self.ignored || sampling::looks_away() {
             return;
         }
         self.announces(address, size, kind);
