@@ -8,6 +8,7 @@ use racehound_report::table::{Table, counted, thousands};
 use racehound_schedule::Relations;
 use racehound_store::pairs::Pairs;
 use racehound_store::{DIRECTORY, Store};
+use racehound_symbols::demangle;
 use serde_json::json;
 
 use crate::args::{StoreMerge, StoreReset, StoreStat};
@@ -137,8 +138,8 @@ fn named_pairs(pairs: &Pairs) -> io::Result<String> {
         .map(|(pair, record)| {
             let (one, other) = by_key.get(pair).copied().unwrap_or(("?", "?"));
             [
-                one.to_owned(),
-                other.to_owned(),
+                readable(one),
+                readable(other),
                 record.met.count_ones().to_string(),
                 record.calls.to_string(),
             ]
@@ -149,6 +150,14 @@ fn named_pairs(pairs: &Pairs) -> io::Result<String> {
         table.row(row);
     }
     Ok(table.render())
+}
+
+/// A function's module and name, as its source has it.
+fn readable(name: &str) -> String {
+    match name.split_once(' ') {
+        Some((module, symbol)) => format!("{module} {}", demangle(symbol)),
+        None => name.to_owned(),
+    }
 }
 
 /// Forgets.
@@ -290,4 +299,19 @@ fn size(directory: &Path) -> (u64, u64) {
         }
     }
     total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_shown_as_their_source_has_them() {
+        assert_eq!(
+            readable("prog _ZN2ns5Class6methodEi"),
+            "prog ns::Class::method(int)"
+        );
+        assert_eq!(readable("prog work#1"), "prog work#1");
+        assert_eq!(readable("?"), "?");
+    }
 }
