@@ -89,7 +89,8 @@ pub(crate) fn stat(args: &StoreStat) -> Result<u8, Error> {
     text += &table.render();
     if programs.is_empty() && unread.is_none() {
         text += "\nNo program was run with --sample atex.\n";
-    } else {
+    }
+    if !programs.is_empty() {
         let frequent = format!("in the last {}", args.sample_frequency);
         let mut table = Table::new(["sampled program", "runs", "functions", "pairs", &frequent]);
         for (summary, pairs) in &programs {

@@ -308,6 +308,23 @@ fn the_store_is_managed() {
     let merged = shop.racehound(&["store", "merge", there.to_str().unwrap()]);
     assert!(merged.status.success(), "{}", stderr(&merged));
     assert!(stat(&shop)["frequent"].as_u64().unwrap() >= 1);
+    // A store may be called anything.
+    fs::rename(other.path(".racehound"), other.path("ci")).unwrap();
+    let named = other.path("ci");
+    let named = named.to_str().unwrap();
+    assert!(
+        shop.racehound(&["store", "merge", named]).status.success()
+            && shop.racehound(&["store", "stat", named]).status.success()
+    );
+    // Which of the two is damaged is said.
+    fs::write(other.path("ci/pairs/program.pairs"), "not a history").unwrap();
+    let damaged = shop.racehound(&["store", "merge", named]);
+    assert_eq!(damaged.status.code(), Some(USAGE));
+    assert!(
+        stderr(&damaged).contains("ci/pairs"),
+        "{}",
+        stderr(&damaged)
+    );
     let itself = shop.racehound(&["store", "merge", "."]);
     assert_eq!(itself.status.code(), Some(USAGE));
     let unknown = shop.racehound(&["store", "reset", "nobody"]);
