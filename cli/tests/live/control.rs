@@ -595,6 +595,81 @@ int main(void) {
     assert!(began.elapsed().as_secs() < 60);
 }
 
+/// Two loops of events: one waits for a timer and a pipe, the other for a timer and a counter.
+const EVENT_LOOPS: &str = r#"
+#include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+static int ends[2], counter;
+static int timer(long nanoseconds) {
+    int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+    struct itimerspec times = {{0, nanoseconds}, {0, nanoseconds}};
+    timerfd_settime(fd, 0, &times, NULL);
+    return fd;
+}
+static void *polls(void *unused) {
+    struct pollfd entries[] = {{timer(1000000), POLLIN}, {ends[0], POLLIN}, {-1, POLLIN}};
+    uint64_t rounds;
+    char byte;
+    for (;;) {
+        poll(entries, 3, -1);
+        if (entries[0].revents)
+            read(entries[0].fd, &rounds, sizeof rounds);
+        if (entries[1].revents && read(ends[0], &byte, 1) != 1)
+            return unused;
+    }
+}
+static void *waits(void *unused) {
+    int fds[] = {timer(1500000), counter}, epoll = epoll_create1(0);
+    for (int i = 0; i < 2; i++) {
+        struct epoll_event event = {EPOLLIN, {.fd = fds[i]}};
+        epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &event);
+    }
+    for (int left = 4; left > 0;) {
+        struct epoll_event event;
+        uint64_t value;
+        epoll_wait(epoll, &event, 1, 50);
+        read(event.data.fd, &value, sizeof value);
+        left -= event.data.fd == counter;
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t threads[2];
+    uint64_t one = 1;
+    pipe(ends);
+    counter = eventfd(0, EFD_SEMAPHORE);
+    pthread_create(&threads[0], NULL, polls, NULL);
+    pthread_create(&threads[1], NULL, waits, NULL);
+    for (int i = 0; i < 4; i++) {
+        usleep(1300);
+        write(ends[1], "x", 1);
+        write(counter, &one, sizeof one);
+    }
+    close(ends[1]);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+}
+"#;
+
+#[test]
+fn a_timer_goes_off_in_virtual_time_whatever_else_is_waited_for() {
+    let shop = written(EVENT_LOOPS);
+    for seed in ["1", "2", "3", "4", "5", "6"] {
+        let run = || {
+            let plan = ["--detector", "none", "--schedule", "random", "--seed", seed];
+            let output = scheduled(&shop, &plan);
+            assert!(output.status.success(), "{output:?}");
+            stderr(&output)
+        };
+        assert_eq!(run(), run());
+    }
+}
+
 /// Who takes a lock, looks and gives it back, over and over, may wait for one that sleeps.
 #[test]
 fn a_busy_wait_with_a_lock_comes_to_an_end() {

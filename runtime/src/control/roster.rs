@@ -102,13 +102,6 @@ pub(super) fn is_ready(fds: *mut libc::pollfd, count: usize) -> bool {
     unsafe { libc::poll(fds, count as libc::nfds_t, 0) != 0 }
 }
 
-/// Whether that is so for all of these descriptors.
-fn lead_nowhere_else(fds: usize, count: usize) -> bool {
-    let fds = fds as *const libc::pollfd;
-    // SAFETY: that many entries, of the program or ours.
-    (0..count).all(|i| descriptors::leads_nowhere_else(unsafe { (*fds.add(i)).fd }))
-}
-
 /// Whether nobody beside the threads of this process can write to descriptors both ends of
 /// which it has made: no child may have them, and no handler of a signal is there to do it.
 fn is_shut_in() -> bool {
@@ -509,12 +502,23 @@ impl Roster {
         }
     }
 
+    /// Whether nobody outside decides when there is something to be had from these
+    /// descriptors. Those below 0 are not looked at.
+    fn lead_nowhere_else(&self, fds: usize, count: usize) -> bool {
+        let fds = fds as *const libc::pollfd;
+        (0..count).all(|i| {
+            // SAFETY: that many entries, of the program or ours.
+            let fd = unsafe { (*fds.add(i)).fd };
+            fd < 0 || self.timers.includes(fd) || descriptors::leads_nowhere_else(fd)
+        })
+    }
+
     fn world(&self, want: Want) -> World {
         match want {
             // A timer that is virtual.
             Want::Ready { fd, .. } if self.timers.includes(fd) => World::Nobody,
             Want::Ready { fd, .. } if descriptors::leads_nowhere_else(fd) => World::Perhaps,
-            Want::Polled { fds, count } if lead_nowhere_else(fds, count) => World::Perhaps,
+            Want::Polled { fds, count } if self.lead_nowhere_else(fds, count) => World::Perhaps,
             Want::Ready { .. } | Want::Polled { .. } | Want::Child { .. } => World::Outside,
             // Threads come from the library that runs the team.
             Want::Gathering { round: 0, .. } => World::Outside,

@@ -322,8 +322,8 @@ fn is_paired(fd: c_int) -> bool {
     descriptor(fd).is_some_and(|descriptor| descriptor.paired.load(Ordering::Relaxed) != 0)
 }
 
-/// What was written to a descriptor comes out of it again: an event counter. The same of
-/// an `epoll` as long as it watches nothing else, see [`watch`].
+/// What comes out of a descriptor is of this process's making: what was written to an event
+/// counter, the time that a timer was set to. The same of an `epoll` as long as it watches nothing else, see [`watch`].
 pub(crate) fn is_its_own_end(fd: c_int) {
     if let Some(descriptor) = descriptor(fd) {
         descriptor.paired.store(1, Ordering::Relaxed);

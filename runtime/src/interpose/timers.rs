@@ -329,6 +329,8 @@ interpose! {
         if fd >= 0 && Call::begin().is_some() {
             let _visit = Visit::begin();
             CLOCKS.lock().get_or_insert_default().insert(fd, clock);
+            // It goes off in virtual time, and nobody else has a say in that.
+            descriptors::is_its_own_end(fd);
         }
         fd
     }
