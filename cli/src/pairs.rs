@@ -5,7 +5,7 @@ use std::path::Path;
 
 use racehound_hunt::places;
 use racehound_report::finding::{Finding, Kind, Report};
-use racehound_schedule::{Places, Plan};
+use racehound_schedule::{Place, Places, Plan};
 
 use crate::error::Error;
 
@@ -48,7 +48,20 @@ pub(crate) fn report(file: &Path) -> Result<Report, Error> {
 fn by_hand(word: &str) -> Result<Vec<Suspicion>, Error> {
     match format!("racefuzzer:pair={word}").parse() {
         Ok(Plan::RaceFuzzer { pairs, .. }) => {
-            Ok(pairs.into_iter().map(|pair| (pair, None)).collect())
+            let names = pairs
+                .iter()
+                .flat_map(|pair| pair.first.iter().chain(&pair.second));
+            let unknown = names.map(String::as_str).find(|&name| {
+                let place = Place::from(name);
+                place.position().is_none() && place.offset().is_none()
+            });
+            match unknown {
+                Some(name) => Err(Error::Wish(format!(
+                    "--pair {word}: `{name}` is no place: expected something such as bank.c:12, \
+                     bank.c:12:9 or bank.c:12:write"
+                ))),
+                None => Ok(pairs.into_iter().map(|pair| (pair, None)).collect()),
+            }
         }
         Ok(_) => unreachable!("that is a plan of RaceFuzzer's"),
         Err(error) => Err(Error::Wish(format!(

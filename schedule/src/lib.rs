@@ -84,7 +84,7 @@ pub use naming::Naming;
 pub use overtake::Overtake;
 pub use parallel::Parallel;
 pub use pct::Pct;
-pub use place::Place;
+pub use place::{Place, Position};
 pub use plan::{Collecting, Places, Plan, PlanError};
 pub use racefuzzer::{Meeting, Pair, RaceFuzzer, Resolution};
 pub use random::Random;

@@ -25,6 +25,40 @@ impl<'a> From<&'a str> for Place<'a> {
     }
 }
 
+/// Where in a file a place is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position<'a> {
+    /// As much of its path as is needed.
+    pub file: &'a str,
+    /// The line.
+    pub line: u32,
+    /// The column, where one of several accesses in the line is meant.
+    pub column: Option<u32>,
+}
+
+impl<'a> Place<'a> {
+    /// Its position in the source, if it is named by that: `bank.c:12`, or `bank.c:12:9` as
+    /// reports have it.
+    pub fn position(&self) -> Option<Position<'a>> {
+        let number = |text: &'a str| -> Option<(&'a str, u32)> {
+            let (before, number) = text.rsplit_once(':')?;
+            Some((before, number.parse().ok().filter(|&number| number > 0)?))
+        };
+        let (before, last) = number(self.at)?;
+        let (file, line, column) = match number(before) {
+            Some((file, line)) => (file, line, Some(last)),
+            None => (before, last, None),
+        };
+        (!file.is_empty()).then_some(Position { file, line, column })
+    }
+
+    /// Its module and the offset there, if it is named by these: `bank+0x11d0`.
+    pub fn offset(&self) -> Option<(&'a str, usize)> {
+        let (module, offset) = self.at.rsplit_once("+0x")?;
+        Some((module, usize::from_str_radix(offset, 16).ok()?))
+    }
+}
+
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.at)?;
@@ -52,5 +86,28 @@ mod tests {
             assert_eq!(Place::from(name), Place { at, writes }, "{name}");
             assert_eq!(Place::from(name).to_string(), name);
         }
+    }
+
+    #[test]
+    fn a_name_is_a_position_or_an_offset_or_neither() {
+        let position = |name| {
+            let position = Place::from(name).position()?;
+            Some((position.file, position.line, position.column))
+        };
+        assert_eq!(position("src/bank.c:12"), Some(("src/bank.c", 12, None)));
+        assert_eq!(position("bank.c:12:9"), Some(("bank.c", 12, Some(9))));
+        assert_eq!(position("bank.c:12:9:read"), Some(("bank.c", 12, Some(9))));
+        for name in [
+            "bank.c",
+            "bank.c:0",
+            "bank.c:-3",
+            "bank.c:12:wrote",
+            ":12",
+            "bank+0x11d0",
+        ] {
+            assert_eq!(position(name), None, "{name}");
+        }
+        assert_eq!(Place::from("bank+0x11d0").offset(), Some(("bank", 0x11d0)));
+        assert_eq!(Place::from("bank+0xword").offset(), None);
     }
 }

@@ -60,9 +60,10 @@ pub(crate) struct Run {
     pub(crate) seed: Option<u64>,
 
     /// Two places that may race, for --schedule racefuzzer: a thread that is about to execute one
-    /// waits there until another is about to execute the other. Of a line that reads and writes
-    /// FILE:LINE:read or FILE:LINE:write means the one. Or the file of a report written by --json:
-    /// the races in it, or with FILE#R2 that one
+    /// waits there until another is about to execute the other. Of a line with several accesses
+    /// FILE:LINE:COLUMN means those there, and of one that reads and writes FILE:LINE:read or
+    /// FILE:LINE:write the one. Or the file of a report written by --json: the races in it, or
+    /// with FILE#R2 that one
     #[arg(long, value_name = "FILE:LINE,FILE:LINE")]
     pub(crate) pair: Vec<String>,
 

@@ -595,6 +595,54 @@ int main(void) {
     assert!(began.elapsed().as_secs() < 60);
 }
 
+/// Two accesses in a line, to different memory.
+const ONE_LINE: &str = r"
+#include <pthread.h>
+static int guarded, open;
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static void *run(void *unused) {
+    pthread_mutex_lock(&guard);
+    guarded = 1; pthread_mutex_unlock(&guard); open = 1;
+    return unused;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], 0, run, 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], 0);
+}
+";
+
+#[test]
+fn a_place_is_named_as_reports_have_it() {
+    let shop = written(ONE_LINE);
+    let at = |place: &str| {
+        let pair = format!("{place},{place}");
+        scheduled(&shop, &["--schedule", "racefuzzer", "--pair", &pair])
+    };
+    let line = ONE_LINE.lines().position(|line| line.contains("open = 1"));
+    let (line, text) = (
+        line.unwrap() + 1,
+        "    guarded = 1; pthread_mutex_unlock(&guard); open = 1;",
+    );
+    let column = |name: &str| text.find(name).unwrap() + name.len() - 1;
+    let open = column("open = ");
+    let output = at(&format!("program.c:{line}:{open}"));
+    assert!(stderr(&output).contains("Made to happen"), "{output:?}");
+    assert_eq!(output.status.code(), Some(FINDINGS), "{output:?}");
+    let guarded = column("guarded = ");
+    let output = at(&format!("program.c:{line}:{guarded}"));
+    assert!(output.status.success(), "{output:?}");
+    assert!(!stderr(&output).contains("no access"), "{output:?}");
+    for unknown in ["program.c", "program.c:0", "program.c:7:wrote"] {
+        let output = at(unknown);
+        let told = format!("`{unknown}` is no place");
+        assert!(stderr(&output).contains(&told), "{output:?}");
+        assert_eq!(output.status.code(), Some(USAGE), "{output:?}");
+    }
+}
+
 /// Two loops of events: one waits for a timer and a pipe, the other for a timer and a counter.
 const EVENT_LOOPS: &str = r#"
 #include <poll.h>

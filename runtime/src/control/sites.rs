@@ -101,14 +101,14 @@ fn find(watched: &[String], place: usize, is_write: Option<bool>) -> Option<usiz
     if watched.is_empty() || place == 0 {
         return None;
     }
-    let is_offset = |name: &String| offset(Place::from(name.as_str()).at).is_some();
+    let is_offset = |name: &String| Place::from(name.as_str()).offset().is_some();
     let line = match watched.iter().all(is_offset) {
         true => symbols::in_module(place),
         false => symbols::line(place),
     };
     watched.iter().position(|name| {
-        let Place { at, writes } = Place::from(name.as_str());
-        (writes.is_none() || writes == is_write) && is_at(&line, at)
+        let place = Place::from(name.as_str());
+        (place.writes.is_none() || place.writes == is_write) && is_at(&line, place)
     })
 }
 
@@ -146,27 +146,22 @@ pub(super) fn any_watched() -> bool {
     with(|sites| !sites.watched.is_empty())
 }
 
-/// The module and the offset of a place that is named by these.
-fn offset(name: &str) -> Option<(&str, &str)> {
-    name.rsplit_once("+0x")
-}
-
 /// Whether a line is what a user calls by that name: `bank.c:12`, with as much of
 /// the path as is needed, or `bank+0x11d0`.
-fn is_at(line: &Line, name: &str) -> bool {
-    if let Some((module, offset)) = offset(name) {
-        let same_offset = usize::from_str_radix(offset, 16) == Ok(line.offset);
+fn is_at(line: &Line, place: Place<'_>) -> bool {
+    if let Some((module, offset)) = place.offset() {
         let same_module = line.module.as_deref() == Some(module) || line.build_id == module;
-        return same_offset && same_module;
+        return offset == line.offset && same_module;
     }
-    let Some((file, number)) = name.rsplit_once(':') else {
+    let Some(position) = place.position() else {
         return false;
     };
     let same_file = line.file.as_deref().is_some_and(|path| {
-        let before = path.strip_suffix(file.trim_start_matches("./"));
+        let before = path.strip_suffix(position.file.trim_start_matches("./"));
         before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
     });
-    same_file && number.parse() == Ok(line.line)
+    let same_column = position.column.is_none_or(|column| column == line.column);
+    same_file && position.line == line.line && same_column
 }
 
 /// What threads and places are called beyond this execution.
@@ -233,21 +228,29 @@ mod tests {
         let line = Line {
             file: Some("/home/ann/bank/src/bank.c".to_owned()),
             line: 12,
+            column: 9,
             module: Some("bank".to_owned()),
             offset: 0x11d0,
             ..Line::default()
         };
-        for name in ["bank.c:12", "src/bank.c:12", "./bank.c:12", "bank+0x11d0"] {
-            assert!(is_at(&line, name), "{name}");
+        for name in [
+            "bank.c:12",
+            "src/bank.c:12",
+            "./bank.c:12",
+            "bank.c:12:9",
+            "bank+0x11d0",
+        ] {
+            assert!(is_at(&line, name.into()), "{name}");
         }
         for name in [
             "bank.c:13",
+            "bank.c:12:8",
             "ank.c:12",
             "bank.c",
             "libbank.so+0x11d0",
             "bank+0x11d1",
         ] {
-            assert!(!is_at(&line, name), "{name}");
+            assert!(!is_at(&line, name.into()), "{name}");
         }
     }
 }
