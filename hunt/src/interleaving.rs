@@ -20,6 +20,7 @@ use racehound_trace::event::Access as Memory;
 use racehound_trace::{Event, Op, SiteId, Space, SyncId, Tables, ThreadId, Trace};
 
 use crate::callers::{Callers, Lines};
+use crate::lineage::Lineage;
 
 /// Steps that are told at most.
 const MOST: usize = 160;
@@ -431,16 +432,9 @@ fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
         let strangers = found.into_iter().zip(&finding.accesses).filter(is_other);
         (between, strangers.count(), second - first)
     };
-    // Who has not been created yet races with nobody, and who was waited for races with
-    // nobody any more.
-    let (mut births, mut ends) = (BTreeMap::new(), BTreeMap::new());
-    for (at, event) in trace.events.iter().enumerate() {
-        match event.op {
-            Op::Fork { child } => _ = births.insert(child, at),
-            Op::Join { child } => _ = ends.insert((event.thread, child), at),
-            _ => {}
-        }
-    }
+    // Who has not been created yet races with nobody, nor who has been joined.
+    let mut lineage = Lineage::default();
+    let mut past = 0;
     // By location, access and thread: the last event that fits.
     let mut last: BTreeMap<(u64, usize, ThreadId), usize> = BTreeMap::new();
     let mut best: Option<[usize; 2]> = None;
@@ -450,15 +444,15 @@ fn pair(trace: &Trace, finding: &Finding) -> Option<Vec<usize>> {
         let start = memory.loc.0;
         let around = (start.saturating_sub(LONGEST), 0, ThreadId(0))
             ..(start.saturating_add(u64::from(memory.size)), 0, ThreadId(0));
-        let birth = births.get(&event.thread).copied().unwrap_or(0);
+        for (at, event) in trace.events[past..at].iter().enumerate() {
+            lineage.follow(past + at, event);
+        }
+        past = at;
         let earlier = last.range(around).filter(|((_, other, thread), before)| {
             let theirs = trace.events[**before].op.access();
             *other != number
                 && *thread != event.thread
-                && **before >= birth
-                && ends
-                    .get(&(event.thread, *thread))
-                    .is_none_or(|end| at < *end)
+                && lineage.may_meet(event.thread, *thread, **before)
                 && theirs.is_some_and(|theirs| theirs.overlaps(memory))
         });
         if let Some(before) = earlier.map(|(_, before)| *before).max() {
@@ -785,6 +779,25 @@ mod tests {
             };
             assert_eq!(pair(&trace, &finding), Some(expected.to_vec()));
         }
+    }
+
+    #[test]
+    fn what_is_done_after_a_thread_was_joined_does_not_race_with_it() {
+        let trace = trace(
+            "T0|fork(T1)|1; T0|fork(T2)|1; T1|w(x)|3; T1|acq(l)|4; T1|rel(l)|5; T1|acq(l)|4; \
+             T1|rel(l)|5; T2|r(x)|6; T2|w(x)|3; T0|join(T2)|7; T0|r(x)|6",
+        );
+        let sites = (0..trace.tables.sites.len()).map(SiteId::from_index);
+        let sites: Vec<String> = sites.map(|site| trace.tables.site_name(site)).collect();
+        let place = |number: &str| sites.iter().find(|s| s.ends_with(number)).unwrap().clone();
+        let accesses = [("write", "T1", "3"), ("read", "T2", "6")];
+        let finding = Finding {
+            accesses: accesses
+                .map(|(op, thread, number)| access(op, thread, &place(number)))
+                .to_vec(),
+            ..Finding::default()
+        };
+        assert_eq!(pair(&trace, &finding), Some(vec![2, 7]));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub mod execution;
 pub mod findings;
 pub mod harm;
 pub mod interleaving;
+mod lineage;
 mod listening;
 pub mod options;
 pub mod places;
