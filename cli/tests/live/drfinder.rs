@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Output;
 
 use crate::FINDINGS;
-use crate::workshop::{Workshop, stderr};
+use crate::workshop::{Workshop, stderr, stdout};
 
 fn built(source: &str) -> Workshop {
     let shop = Workshop::new();
@@ -153,6 +153,52 @@ fn collecting_tells_what_scheduling_asks_for() {
     assert!(
         !known.contains(" 0 relations known") && known.contains(new),
         "{known}"
+    );
+}
+
+/// A lock in a block, and then one in another that the C library makes of the same memory.
+const IN_ONE_PLACE: &str = r#"
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+struct first { long number; pthread_mutex_t lock; };
+struct second { pthread_mutex_t lock; long number; };
+__attribute__((noinline)) static uintptr_t one(void) {
+    struct first *block = malloc(sizeof *block);
+    block->lock = fresh;
+    pthread_mutex_lock(&block->lock);
+    pthread_mutex_unlock(&block->lock);
+    uintptr_t where = (uintptr_t)block;
+    free(block);
+    return where;
+}
+__attribute__((noinline)) static uintptr_t other(void) {
+    struct second *block = malloc(sizeof *block);
+    block->lock = fresh;
+    pthread_mutex_lock(&block->lock);
+    pthread_mutex_unlock(&block->lock);
+    uintptr_t where = (uintptr_t)block;
+    free(block);
+    return where;
+}
+int main(void) {
+    puts(one() == other() ? "same" : "different");
+}
+"#;
+
+#[test]
+fn who_only_collects_gives_blocks_back_and_forgets_their_locks() {
+    let shop = written(IN_ONE_PLACE);
+    let output = scheduled(&shop, &["collect"]);
+    assert_eq!(stdout(&output), "same\n", "{}", stderr(&output));
+    let collected = relations(&shop);
+    let classes = classes(&collected);
+    let of = |function: &str| classes.iter().any(|class| class.contains(function));
+    assert!(
+        of("block from one") && of("block from other"),
+        "{collected}"
     );
 }
 
