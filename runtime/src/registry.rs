@@ -244,9 +244,7 @@ pub(crate) fn begin(mut thread: Box<Thread>) {
     unsafe { (*hot()).busy += 1 };
     // SAFETY: both ask for who we are.
     let (handle, os_id) = unsafe { (libc::pthread_self() as usize, libc::gettid()) };
-    let stack = crate::stack::extent();
-    thread.extent = stack.clone();
-    register(thread.number, handle, os_id, &stack);
+    register(thread.number, handle, os_id);
     all().threads[thread.number as usize].thread = std::ptr::from_mut(&mut *thread) as usize;
     let bottom = thread.frames.bottom();
     // SAFETY: it is current nowhere yet.
@@ -259,17 +257,28 @@ pub(crate) fn begin(mut thread: Box<Thread>) {
 }
 
 /// Notes what is known of a thread that runs.
-fn register(number: u32, handle: usize, os_id: i32, stack: &std::ops::Range<usize>) {
+fn register(number: u32, handle: usize, os_id: i32) {
     let mut all = all();
     all.by_handle.insert(handle, number);
     let info = &mut all.threads[number as usize];
     info.handle = handle;
     info.os_id = os_id;
     info.hot = hot() as usize;
+}
+
+/// The current thread finds out where its stack is. The C library allocates for that, and
+/// maps memory when a thread does so for the first time: under control it is the thread's
+/// turn, so that addresses are the same in every execution.
+pub(crate) fn find_stack(visit: &Visit) {
+    let stack = crate::stack::extent();
+    let thread = visit.thread();
+    thread.extent = stack.clone();
+    let mut all = all();
+    let info = &mut all.threads[thread.number as usize];
     info.stack = (stack.start, stack.end);
     // The C library keeps the thread's own data at the end of its stack.
-    let tls_end = handle + crate::stack::DESCRIPTOR;
-    if number == 0 || stack.contains(&handle) {
+    let tls_end = info.handle + crate::stack::DESCRIPTOR;
+    if thread.number == 0 || stack.contains(&info.handle) {
         info.tls = crate::stack::tls_start()..tls_end;
     }
 }
@@ -301,6 +310,7 @@ pub(crate) fn introduce() {
     let mut thread = Thread::new(number, clock, order, stack.len());
     thread.is_a_librarys = number != 0;
     begin(thread);
+    find_stack(&Visit::begin());
 }
 
 /// The current thread ends.

@@ -643,6 +643,46 @@ fn a_place_is_named_as_reports_have_it() {
     }
 }
 
+/// Threads that tell where their stacks are and what they are given by malloc.
+const WHERE: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+enum { THREADS = 16 };
+static void *told[THREADS][2];
+static void *look(void *at) {
+    void **mine = at;
+    mine[0] = at = (void *)pthread_self();
+    mine[1] = malloc(32);
+    return at;
+}
+int main(void) {
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, look, told[i]);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++)
+        printf("%p %p\n", told[i][0], told[i][1]);
+}
+"#;
+
+/// What a new thread does of itself, before it is its turn, maps no memory.
+#[test]
+fn addresses_do_not_depend_on_who_begins_first() {
+    let shop = written(WHERE);
+    let run = || {
+        let plan = ["--detector", "none", "--schedule", "random", "--seed", "1"];
+        let output = scheduled(&shop, &plan);
+        assert!(output.status.success(), "{output:?}");
+        stdout(&output)
+    };
+    let first = run();
+    for _ in 0..40 {
+        assert_eq!(run(), first);
+    }
+}
+
 /// Two loops of events: one waits for a timer and a pipe, the other for a timer and a counter.
 const EVENT_LOOPS: &str = r#"
 #include <poll.h>

@@ -241,6 +241,9 @@ pub(crate) fn begin(number: u32) {
     pace::begin();
     if let Some(baton) = baton {
         baton.take();
+        let _visit = Visit::begin();
+        let leaving = std::mem::take(&mut roster().leaving);
+        leaving.into_iter().for_each(await_end);
     }
 }
 

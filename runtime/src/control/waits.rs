@@ -644,6 +644,12 @@ impl Turn {
     /// along, unless it takes long.
     pub(crate) fn patiently<R>(&self, real: impl FnOnce() -> R) -> R {
         self.touch();
+        self.soon(real)
+    }
+
+    /// Waits for something that comes soon, however busy the machine is: a thread that has
+    /// ended is gone. Nobody goes on meanwhile, unless it takes long.
+    pub(crate) fn soon<R>(&self, real: impl FnOnce() -> R) -> R {
         self.note(|roster| roster.excused = true);
         let result = real();
         let _errno = Errno::keep();

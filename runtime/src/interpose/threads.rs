@@ -35,6 +35,7 @@ extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
     control::begin(number);
     {
         let visit = Visit::begin();
+        registry::find_stack(&visit);
         // A stack that another thread had before has no past.
         shadow_range::forget_stack(&visit);
         farewell::prepare();
@@ -259,19 +260,18 @@ pub(super) unsafe fn joining(
         let _visit = Visit::begin();
         registry::joining(handle as usize)
     };
-    let ended = match (call.turn(), number, patience) {
+    let result = match (call.turn(), number, patience) {
         (Some(turn), Some(number), Patience::ForEver | Patience::Until(_)) => {
-            turn.await_thread(number, patience.moment())
+            match turn.await_thread(number, patience.moment()) {
+                true => turn.soon(join),
+                false => libc::ETIMEDOUT,
+            }
         }
         (Some(turn), ..) => {
             turn.give_way();
-            true
+            join()
         }
-        (None, ..) => true,
-    };
-    let result = match ended {
-        true => join(),
-        false => libc::ETIMEDOUT,
+        (None, ..) => join(),
     };
     if result == 0
         && let Some(number) = number
