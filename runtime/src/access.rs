@@ -14,11 +14,11 @@ use crate::cell::{self, Cell, Entry};
 use crate::constants;
 use crate::locks::LocksId;
 use crate::merge;
+use crate::range;
 use crate::readers;
 use crate::report;
 use crate::rule::Rule;
 use crate::shadow::{self, Group, Half, Word};
-use crate::shadow_range;
 use crate::stamp::Stamp;
 use crate::sweep;
 use crate::thread::{Thread, Visit};
@@ -177,9 +177,17 @@ fn group_becomes(group: &Group, before: [Word; 2], after: [Word; 2]) -> bool {
     shadow::are_same(before, after) || shadow::exchange(group, before, after)
 }
 
+/// Makes a group what it is to become, where a range may be worked through around it.
+#[inline(always)]
+pub(crate) fn settles(group: &Group, before: [Word; 2], after: [Word; 2]) -> bool {
+    shadow::are_same(before, after)
+        || shadow::exchange(group, before, after)
+            && (!bulk::is_active() || bulk::outlasts(group, after))
+}
+
 /// Makes a word what it is to become, unless it has changed meanwhile.
 #[inline(always)]
-fn becomes(at: &AtomicU64, before: Word, after: Word) -> bool {
+pub(crate) fn becomes(at: &AtomicU64, before: Word, after: Word) -> bool {
     before == after || shadow::exchange_one(at, before, after)
 }
 
@@ -192,12 +200,15 @@ pub(crate) fn beside_a_range<R: Rule, const SIZE: usize, const WRITE: bool>(
     place: usize,
 ) {
     let visit = Visit::begin();
-    for number in address / 8..=(address + (SIZE - 1)) / 8 {
-        let group = shadow::group(number * 8);
-        bulk::outlasts(group, shadow::load(group));
-    }
+    range::outlast(address, SIZE);
     drop(visit);
     thoroughly::<R, SIZE, WRITE>(address, place);
+}
+
+/// Whether the thread has accessed a whole word in this epoch.
+#[inline(always)]
+pub(crate) fn is_word_now<const WRITE: bool>(thread: &Thread, word: Word) -> bool {
+    thread.is_whole_now(word.write()) || (!WRITE && thread.is_whole_now(word.read()))
 }
 
 /// Whether an access to a whole word with these locks adds nothing to one that the thread
@@ -217,7 +228,7 @@ fn repeats_alone<const WRITE: bool>(thread: &Thread, word: Word, locks: LocksId)
 /// What becomes of a group that is accessed as a whole, if that can be told of each of
 /// its words.
 #[inline(always)]
-fn whole_group<R: Rule, const WRITE: bool>(
+pub(crate) fn whole_group<R: Rule, const WRITE: bool>(
     thread: &Thread,
     [first, second]: [Word; 2],
     stamp: Stamp,
@@ -235,7 +246,11 @@ fn whole_group<R: Rule, const WRITE: bool>(
 /// What becomes of a word that is accessed as a whole, if at most one thread has
 /// written it and at most one has read it since.
 #[inline(always)]
-fn whole<R: Rule, const WRITE: bool>(thread: &Thread, old: Word, stamp: Stamp) -> Option<Word> {
+pub(crate) fn whole<R: Rule, const WRITE: bool>(
+    thread: &Thread,
+    old: Word,
+    stamp: Stamp,
+) -> Option<Word> {
     let (write, read) = (old.write(), old.read());
     if R::FIRST_COUNTS && (thread.is_now(write.stamp()) || (!WRITE && thread.is_now(read.stamp())))
     {
@@ -252,7 +267,11 @@ fn whole<R: Rule, const WRITE: bool>(thread: &Thread, old: Word, stamp: Stamp) -
 
 /// Whether an access to a whole word may take the place of what the word remembers.
 #[inline(always)]
-fn is_calm<R: Rule, const WRITE: bool>(thread: &Thread, old: Word, stamp: Stamp) -> bool {
+pub(crate) fn is_calm<R: Rule, const WRITE: bool>(
+    thread: &Thread,
+    old: Word,
+    stamp: Stamp,
+) -> bool {
     let (write, read) = (old.write(), old.read());
     if old.as_cell().is_some() || read.as_set().is_some() {
         return false;
@@ -332,7 +351,7 @@ fn part<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, number: usiz
 /// looked at again if a thread works through a range: that one writes without
 /// looking back.
 #[inline(always)]
-fn words<R: Rule, const WRITE: bool>(
+pub(crate) fn words<R: Rule, const WRITE: bool>(
     thread: &mut Thread,
     group: &Group,
     bytes: u8,
@@ -373,7 +392,7 @@ fn replace(group: &Group, old: [Word; 2], new: [Word; 2]) -> bool {
 
 /// What becomes of a word; none if it takes a cell to tell.
 #[inline(always)]
-fn word<R: Rule, const WRITE: bool>(
+pub(crate) fn word<R: Rule, const WRITE: bool>(
     thread: &mut Thread,
     old: Word,
     bytes: u8,
@@ -405,7 +424,7 @@ fn word<R: Rule, const WRITE: bool>(
 
 /// The bytes that the thread has accessed in this epoch, according to a half.
 #[inline(always)]
-fn seen_now(thread: &Thread, half: Half) -> u8 {
+pub(crate) fn seen_now(thread: &Thread, half: Half) -> u8 {
     match thread.is_now(half.stamp()) {
         true => half.bytes(),
         false => 0,
@@ -422,7 +441,7 @@ fn follows<R: Rule>(thread: &Thread, write: Half, bytes: u8, stamp: Stamp) -> bo
 
 /// The same where no set of readers is involved.
 #[inline(always)]
-fn alone<R: Rule, const WRITE: bool>(
+pub(crate) fn alone<R: Rule, const WRITE: bool>(
     thread: &mut Thread,
     old: Word,
     bytes: u8,
@@ -530,34 +549,10 @@ fn is_among_readers(thread: &Thread, read: Half, stamp: Stamp) -> bool {
     is_one
 }
 
-/// An access of any size and kind.
-#[inline(never)]
-pub(crate) fn range<R: Rule>(visit: &Visit, access: &Access) {
-    let thread = visit.thread();
-    if thread.ignore != 0 || access.size == 0 {
-        return;
-    }
-    let last = access.address.saturating_add(access.size - 1);
-    if !shadow::is_user(last) {
-        return;
-    }
-    match access.kind {
-        AccessKind::Read => plain::<R, false>(visit, access, last),
-        AccessKind::Write => plain::<R, true>(visit, access, last),
-        AccessKind::AtomicRead | AccessKind::AtomicWrite => {
-            let stamp = thread.stamp(visit.hot(), access.place);
-            for number in access.address / 8..=last / 8 {
-                let (bytes, group) = (access.bytes_in(number), shadow::group(number * 8));
-                in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
-            }
-        }
-    }
-}
-
 impl Access {
     /// Its bytes within eight.
     #[inline(always)]
-    fn bytes_in(&self, number: usize) -> u8 {
+    pub(crate) fn bytes_in(&self, number: usize) -> u8 {
         let (last, mut bytes) = (self.address + (self.size - 1), 0xffu8);
         if number == self.address / 8 {
             bytes &= 0xff << (self.address % 8);
@@ -569,237 +564,9 @@ impl Access {
     }
 }
 
-/// An access of any size that is not atomic. Most of it is of this epoch or settled like
-/// the group before; what is not is left to others, so that this needs few registers.
-#[inline(always)]
-fn plain<R: Rule, const WRITE: bool>(visit: &Visit, access: &Access, last: usize) {
-    let thread = visit.thread();
-    let (mut number, last_number) = (access.address / 8, last / 8);
-    let mut stamp = Stamp::NONE;
-    if access.size >= bulk::WORTHWHILE {
-        stamp = thread.stamp(visit.hot(), access.place);
-        number = in_bulk::<R>(thread, access, stamp);
-    }
-    // Nothing looks like this.
-    let mut known = [Word(!0); 2];
-    while number <= last_number {
-        for group in shadow::run(number * 8, last_number * 8 + 8) {
-            let words = shadow::load(group);
-            if !shadow::are_same(words, known) {
-                match is_now::<WRITE>(thread, words) {
-                    true => known = words,
-                    false => {
-                        if stamp.is_none() {
-                            stamp = thread.stamp(visit.hot(), access.place);
-                        }
-                        of_range::<R, WRITE>(thread, access, number, group, stamp);
-                    }
-                }
-            }
-            number += 1;
-        }
-    }
-}
-
-/// One group of a range, of which not everything is of this epoch.
-#[inline(never)]
-fn of_range<R: Rule, const WRITE: bool>(
-    thread: &mut Thread,
-    access: &Access,
-    number: usize,
-    group: &Group,
-    stamp: Stamp,
-) {
-    let (bytes, before) = (access.bytes_in(number), shadow::load(group));
-    if bytes == 0xff
-        && let Some(after) = whole_group::<R, WRITE>(thread, before, stamp)
-        && settles(group, before, after)
-    {
-        return;
-    }
-    if is_known::<WRITE>(thread, group, before, bytes) {
-        return;
-    }
-    let settled = words::<R, WRITE>(thread, group, bytes, stamp)
-        || (!WRITE && constants::mark(group, number * 8));
-    if !settled {
-        in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
-    }
-}
-
-/// The same, where a range may be worked through around the group.
-#[inline(always)]
-fn settles(group: &Group, before: [Word; 2], after: [Word; 2]) -> bool {
-    shadow::are_same(before, after)
-        || shadow::exchange(group, before, after)
-            && (!bulk::is_active() || bulk::outlasts(group, after))
-}
-
-/// Whether the thread has accessed all bytes of a group in this epoch, according to
-/// halves that say so of whole words.
-#[inline(always)]
-fn is_now<const WRITE: bool>(thread: &Thread, words: [Word; 2]) -> bool {
-    let now = |word| is_word_now::<WRITE>(thread, word) || (!WRITE && word == Word::CONSTANT);
-    now(words[0]) && (words[0] == words[1] || now(words[1]))
-}
-
-/// The same for the bytes of a word.
-#[inline(always)]
-fn is_word_now<const WRITE: bool>(thread: &Thread, word: Word) -> bool {
-    thread.is_whole_now(word.write()) || (!WRITE && thread.is_whole_now(word.read()))
-}
-
-/// Whether the thread has accessed these bytes in this epoch, so that there is
-/// nothing to add.
-#[inline(always)]
-fn is_known<const WRITE: bool>(
-    thread: &Thread,
-    group: &Group,
-    words: [Word; 2],
-    bytes: u8,
-) -> bool {
-    let known = |word: Word, bytes: u8| {
-        let (write, read) = (word.write(), word.read());
-        let written = match write.as_set() {
-            None => seen_now(thread, write),
-            Some(_) => 0,
-        };
-        let seen = match WRITE || read.as_set().is_some() {
-            true => written,
-            false => written | seen_now(thread, read),
-        };
-        bytes & !seen == 0 || (!WRITE && word == Word::CONSTANT)
-    };
-    let [first, second] = words;
-    match first.as_cell() {
-        Some(number) => cell::is_done(number, bytes, group),
-        None => known(first, bytes & 15) && known(second, bytes >> 4),
-    }
-}
-
-/// A write of memory whose past is forgotten with it. If `after` is given, the memory
-/// looks as if it had been written then, and nothing before.
-pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access, after: Option<Stamp>) {
-    let thread = visit.thread();
-    let end = access.address.saturating_add(access.size);
-    if access.size == 0 || !shadow::is_user(end) {
-        return;
-    }
-    if thread.ignore != 0 || !access.address.is_multiple_of(8) {
-        range::<R>(visit, access);
-        if let Some(after) = after {
-            shadow_range::written(thread, access.address, access.size, after);
-        }
-        return;
-    }
-    let stamp = thread.stamp(visit.hot(), access.place);
-    let buried = after.map(|after| [Word::new(Half::new(after, 15), Half::NONE); 2]);
-    let thoroughly = |thread: &mut Thread, number: usize, size: usize| {
-        one_group::<R>(thread, access, number, 0xff >> (8 - size), stamp);
-        if let Some(after) = after {
-            shadow_range::written(thread, number * 8, size, after);
-        }
-    };
-    let (mut at, last) = (access.address / 8, end / 8);
-    while at < last {
-        let run = shadow::run(at * 8, last * 8);
-        let calm = bulk::alike(run, |old| {
-            let calm = is_calm::<R, true>(thread, old[0], stamp)
-                && (old[0] == old[1] || is_calm::<R, true>(thread, old[1], stamp));
-            calm.then(|| buried.unwrap_or(old))
-        });
-        at += calm;
-        if calm < run.len() {
-            thoroughly(thread, at, 8);
-            at += 1;
-        }
-    }
-    if !end.is_multiple_of(8) {
-        let (group, bytes) = (shadow::group(last * 8), 0xff >> (8 - end % 8));
-        let words = shadow::load(group);
-        // Behind the end of a block is nothing that belongs to anybody.
-        let calm = |word| is_calm::<R, true>(thread, word, stamp);
-        match after {
-            Some(after) if calm(words[0]) && (words[0] == words[1] || calm(words[1])) => {
-                shadow_range::fill_group(thread, last * 8, bytes, after);
-            }
-            _ => thoroughly(thread, last, end % 8),
-        }
-    }
-}
-
-/// The whole groups of a large range, as far as it goes without a cell. The
-/// first group that is left.
-fn in_bulk<R: Rule>(thread: &mut Thread, access: &Access, stamp: Stamp) -> usize {
-    let first = access.address / 8;
-    let mut at = access.address.div_ceil(8);
-    let end = (access.address + access.size) / 8;
-    if at != first {
-        let bytes = 0xff << (access.address % 8);
-        one_group::<R>(thread, access, first, bytes, stamp);
-    }
-    while at < end {
-        let run = shadow::run(at * 8, end * 8);
-        let range = bulk::Range::announce(run);
-        let mut done = 0;
-        while done < run.len() {
-            done += bulk::alike(&run[done..], |old| match access.kind {
-                AccessKind::Write => bulk_words::<R, true>(thread, old, stamp),
-                _ => bulk_words::<R, false>(thread, old, stamp),
-            });
-            if done < run.len() {
-                let cell = shadow::load(&run[done])[0].as_cell();
-                let covered = cell
-                    .is_some_and(|number| covers(thread, number, 0xff, &run[done], access.kind));
-                if !covered {
-                    // Others may hold the cell while they wait for the range.
-                    range.suspend();
-                    one_group::<R>(thread, access, at + done, 0xff, stamp);
-                    range.resume();
-                }
-                done += 1;
-            }
-        }
-        at += run.len();
-    }
-    at
-}
-
-#[inline(always)]
-fn bulk_words<R: Rule, const WRITE: bool>(
-    thread: &mut Thread,
-    old: [Word; 2],
-    stamp: Stamp,
-) -> Option<[Word; 2]> {
-    let first = word::<R, WRITE>(thread, old[0], 15, stamp)?;
-    let second = match old[0] == old[1] {
-        true => first,
-        false => word::<R, WRITE>(thread, old[1], 15, stamp)?,
-    };
-    Some([first, second])
-}
-
-/// One group of a range.
-fn one_group<R: Rule>(
-    thread: &mut Thread,
-    access: &Access,
-    number: usize,
-    bytes: u8,
-    stamp: Stamp,
-) {
-    let group = shadow::group(number * 8);
-    let settled = match access.kind {
-        AccessKind::Write => words::<R, true>(thread, group, bytes, stamp),
-        _ => words::<R, false>(thread, group, bytes, stamp),
-    };
-    if !settled {
-        in_cell::<R>(thread, group, number * 8, bytes, stamp, access);
-    }
-}
-
 /// Settles the access in a cell.
 #[inline(never)]
-fn in_cell<R: Rule>(
+pub(crate) fn in_cell<R: Rule>(
     thread: &mut Thread,
     group: &Group,
     address: usize,
@@ -932,7 +699,13 @@ fn repeats(thread: &Thread, before: Stamp, kind: AccessKind, now: AccessKind) ->
 }
 
 #[inline(always)]
-fn covers(thread: &Thread, number: u32, bytes: u8, group: &Group, now: AccessKind) -> bool {
+pub(crate) fn covers(
+    thread: &Thread,
+    number: u32,
+    bytes: u8,
+    group: &Group,
+    now: AccessKind,
+) -> bool {
     cell::covers(number, bytes, group, thread.chain(), |stamp, kind| {
         repeats(thread, stamp, kind, now)
     })

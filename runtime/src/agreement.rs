@@ -17,9 +17,10 @@ use racehound_detect::order::{AtomicOp, ThreadCell};
 use racehound_detect::{AccessKind, Which};
 use racehound_trace::{Event, Loc, MemoryOrder, Mode, Op, SiteId, Space, SyncId, ThreadId};
 
-use crate::access::{self, Access};
+use crate::access::Access;
 use crate::detector::Engine;
 use crate::entry;
+use crate::range;
 use crate::report::Race;
 use crate::rule::{AccuLock, FastTrack, Rule};
 use crate::sync::{self, Traits};
@@ -118,7 +119,7 @@ const THREADS: usize = 4;
 const BYTES: usize = 32;
 const LOCKS: usize = 3;
 const PLACES: usize = 5;
-const SIZES: [usize; 6] = [1, 2, 4, 8, 16, 24];
+const SIZES: [usize; 10] = [1, 2, 3, 4, 7, 8, 13, 16, 22, 24];
 
 fn step() -> impl Strategy<Value = Step> {
     let place = prop::option::of(0..PLACES);
@@ -242,7 +243,13 @@ impl Execution {
                             kind,
                             place,
                         };
-                        access::range::<R>(&visit, &access);
+                        let at_once = match write {
+                            true => range::at_once::<R, true>(address, size, place),
+                            false => range::at_once::<R, false>(address, size, place),
+                        };
+                        if !at_once {
+                            range::of::<R>(&visit, &access);
+                        }
                     }
                 }
             }

@@ -3,11 +3,13 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::access::{self, Access};
+use racehound_detect::AccessKind;
+
+use crate::access::Access;
 use crate::rule::{AccuLock, FastTrack};
 use crate::stamp::Stamp;
 use crate::thread::Visit;
-use crate::{entry, general, options, record, sampling, shadow_range};
+use crate::{entry, general, options, range, record, sampling, shadow_range};
 
 /// How accesses are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,37 @@ pub(crate) fn is_idle() -> bool {
     engine() == Engine::General && options::get().detector == "none"
 }
 
+/// Whether an access by a function that the program has called was one of those that take
+/// no more than a glance: then it is done.
+#[inline(always)]
+pub(crate) fn settles(
+    &Access {
+        address,
+        size,
+        kind,
+        place,
+    }: &Access,
+) -> bool {
+    if record::is_recorded() || sampling::looks_away() {
+        return false;
+    }
+    match (engine(), kind) {
+        (Engine::FastTrack, AccessKind::Read) => {
+            range::at_once::<FastTrack, false>(address, size, place)
+        }
+        (Engine::FastTrack, AccessKind::Write) => {
+            range::at_once::<FastTrack, true>(address, size, place)
+        }
+        (Engine::AccuLock, AccessKind::Read) => {
+            range::at_once::<AccuLock, false>(address, size, place)
+        }
+        (Engine::AccuLock, AccessKind::Write) => {
+            range::at_once::<AccuLock, true>(address, size, place)
+        }
+        _ => false,
+    }
+}
+
 /// An access of any size.
 #[inline]
 pub(crate) fn range(visit: &Visit, access: &Access) {
@@ -61,19 +94,19 @@ pub(crate) fn range(visit: &Visit, access: &Access) {
     record::range(visit, access);
     match engine() {
         Engine::Off => {}
-        Engine::FastTrack => access::range::<FastTrack>(visit, access),
-        Engine::AccuLock => access::range::<AccuLock>(visit, access),
+        Engine::FastTrack => range::of::<FastTrack>(visit, access),
+        Engine::AccuLock => range::of::<AccuLock>(visit, access),
         Engine::General => general::range(visit, access),
     }
 }
 
-/// A write of memory whose past is forgotten with it, see [`access::last_write`].
+/// A write of memory whose past is forgotten with it, see [`range::last_write`].
 #[inline]
 pub(crate) fn last_write(visit: &Visit, access: &Access, after: Option<Stamp>) {
     record::range(visit, access);
     match engine() {
-        Engine::FastTrack => return access::last_write::<FastTrack>(visit, access, after),
-        Engine::AccuLock => return access::last_write::<AccuLock>(visit, access, after),
+        Engine::FastTrack => return range::last_write::<FastTrack>(visit, access, after),
+        Engine::AccuLock => return range::last_write::<AccuLock>(visit, access, after),
         Engine::General => general::range(visit, access),
         Engine::Off => {}
     }

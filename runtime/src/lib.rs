@@ -71,6 +71,7 @@ mod patch;
 #[cfg(not(test))]
 mod preinit;
 mod quarantine;
+mod range;
 mod readers;
 mod real;
 mod record;
@@ -95,6 +96,7 @@ mod thread;
 mod tls;
 mod triggers;
 mod usual;
+mod value;
 
 pub(crate) use start::{fatal, init, is_ready};
 

@@ -75,15 +75,21 @@ pub(crate) fn with(thread: &mut Thread, before: Half, stamp: Stamp, now: u8) -> 
 #[inline(never)]
 fn make(thread: &mut Thread, key: Key) -> Option<Half> {
     let (before, now) = (Half(key.before), key.now);
-    let rest = parts(before).map(|part| part.without(now));
-    let after = match rest == [Half::NONE; PARTS] {
-        true => Half::new(key.stamp, now),
-        false => {
+    let mut rest = parts(before);
+    let mut some = 0;
+    for part in &mut rest {
+        *part = part.without(now);
+        some |= part.0;
+    }
+    let after = match some {
+        0 => Half::new(key.stamp, now),
+        _ => {
             let bytes = match thread.is_now(before.stamp()) {
                 true => before.bytes() | now,
                 false => now,
             };
-            let all = in_order(rest.into_iter().chain([Half::new(key.stamp, now)]));
+            let mut all = in_order(rest);
+            all[now.trailing_zeros() as usize % PARTS] = Half::new(key.stamp, now);
             Half::new(of_parts(thread, all)?, bytes)
         }
     };
@@ -93,10 +99,12 @@ fn make(thread: &mut Thread, key: Key) -> Option<Half> {
 
 /// Parts that are about different bytes, each at the number of its first.
 #[inline(always)]
-fn in_order(parts: impl Iterator<Item = Half>) -> [Half; PARTS] {
+fn in_order(parts: [Half; PARTS]) -> [Half; PARTS] {
     let mut all = [Half::NONE; PARTS];
-    for part in parts.filter(|part| !part.is_none()) {
-        all[part.bytes().trailing_zeros() as usize] = part;
+    for part in parts {
+        if !part.is_none() {
+            all[part.bytes().trailing_zeros() as usize % PARTS] = part;
+        }
     }
     all
 }
@@ -150,7 +158,7 @@ fn part(thread: &mut Thread, key: Key) -> Option<Half> {
                 true => before.bytes() & !now,
                 false => now,
             };
-            Half::new(of_parts(thread, in_order(rest.into_iter()))?, bytes)
+            Half::new(of_parts(thread, in_order(rest))?, bytes)
         }
     };
     thread.merges.add(key, after);

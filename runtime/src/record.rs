@@ -42,6 +42,12 @@ fn context(thread: &mut Thread, place: usize) -> Context {
     }
 }
 
+/// Whether a trace is wanted, with every access.
+#[inline(always)]
+pub(crate) fn is_recorded() -> bool {
+    tape::is_recording()
+}
+
 /// Tells of an event that takes something, or nothing.
 #[inline]
 fn takes(thread: &mut Thread, place: usize, op: Op) {

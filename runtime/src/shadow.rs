@@ -310,6 +310,15 @@ pub(crate) fn exchange_one(at: &AtomicU64, old: Word, new: Word) -> bool {
         .is_ok()
 }
 
+/// Replaces a word that is the first of a group, and the second, if both are what is
+/// expected.
+#[inline(always)]
+pub(crate) fn exchange_two(first: &AtomicU64, old: Word, new: Word) -> bool {
+    let group = std::ptr::from_ref(first).cast::<Group>();
+    // SAFETY: a group begins with its first word.
+    exchange(unsafe { &*group }, [old; 2], [new; 2])
+}
+
 /// A word as it is now.
 #[inline(always)]
 pub(crate) fn word(at: &AtomicU64) -> Word {

@@ -14,7 +14,7 @@ use crate::frames::Frame;
 use crate::sampling::Calls;
 use crate::sampling::calls::{CallWord, Tables};
 use crate::sampling::presence::Presence;
-use crate::shadow::Half;
+use crate::shadow::{Half, Word};
 use crate::thread::Thread;
 
 /// The current thread's block. The offsets of the first fields are known to the
@@ -160,6 +160,17 @@ pub(crate) fn hot() -> *mut Hot {
         );
     }
     at
+}
+
+/// Whether a word says that the current thread has accessed all its bytes in this epoch:
+/// one comparison for each half, see [`entry`](crate::entry).
+#[inline(always)]
+pub(crate) fn is_now<const WRITE: bool>(word: Word) -> bool {
+    let hot = hot();
+    // SAFETY: our own block.
+    let (floor, span) = unsafe { ((*hot).floor, (*hot).span) };
+    let is_now = |half: Half| half.0.wrapping_sub(floor).rotate_right(4) < span;
+    is_now(word.write()) || (!WRITE && is_now(word.read()))
 }
 
 /// Where the block is, from the thread pointer: the same for all threads.

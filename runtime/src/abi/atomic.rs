@@ -20,6 +20,7 @@ use crate::access::{self, Access};
 use crate::cell::{self, Cell};
 use crate::control::Turn;
 use crate::detector::{self, Engine};
+use crate::range;
 use crate::rule::{AccuLock, FastTrack, Rule};
 use crate::shared_memory::known_as;
 use crate::thread::Visit;
@@ -224,7 +225,7 @@ fn settle<R: Rule>(visit: &Visit, (address, size): (usize, usize), place: usize,
             kind,
             place,
         };
-        access::range::<R>(visit, &rest);
+        range::of::<R>(visit, &rest);
     }
 }
 

@@ -142,7 +142,9 @@ fn accesses(all: &[(*const c_void, AccessKind)], size: usize) {
                 kind,
                 place,
             };
-            detector::range(visit, &access);
+            if !detector::settles(&access) {
+                detector::range(visit, &access);
+            }
         }
     });
 }

@@ -24,7 +24,7 @@ impl Memory {
 
     unsafe fn load<T: Copy>(&self, at: *const T) -> T {
         if let Some(call) = &self.0 {
-            call.reads(at, size_of::<T>());
+            call.reads_value(at);
         }
         // SAFETY: the caller says so.
         unsafe { at.read_volatile() }
@@ -32,7 +32,7 @@ impl Memory {
 
     unsafe fn store<T>(&self, at: *mut T, value: T) {
         if let Some(call) = &self.0 {
-            call.writes(at, size_of::<T>());
+            call.writes_value(at);
         }
         // SAFETY: the caller says so.
         unsafe { at.write_volatile(value) }

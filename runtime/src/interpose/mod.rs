@@ -59,7 +59,7 @@ use crate::control::{Came, Turn};
 use crate::shared_memory::{self, Whose};
 use crate::thread::{self, Thread, Visit};
 use crate::tls::hot;
-use crate::{control, detector, options, sampling, sync, triggers};
+use crate::{control, detector, options, sampling, sync, triggers, value};
 
 use descriptors::Outcome;
 pub(crate) use racehound_detect::AccessKind;
@@ -241,28 +241,61 @@ impl Call {
         self.access(address as usize, size, AccessKind::Write);
     }
 
+    /// Looks at a value of four or eight bytes that the function reads, and perhaps others
+    /// besides: mostly that is known.
+    #[inline]
+    pub(crate) fn reads_value<T>(&self, at: *const T) {
+        if !self.value::<T, false>(at as usize) {
+            self.reads(at, size_of::<T>());
+        }
+    }
+
+    /// Looks at one that it writes.
+    #[inline]
+    pub(crate) fn writes_value<T>(&self, at: *const T) {
+        if !self.value::<T, true>(at as usize) {
+            self.writes(at, size_of::<T>());
+        }
+    }
+
+    #[inline(always)]
+    fn value<T, const WRITE: bool>(&self, address: usize) -> bool {
+        if self.ignored || control::is_watching() {
+            return false;
+        }
+        match size_of::<T>() {
+            8 => value::accessed::<8, WRITE>(address, self.place),
+            4 => value::accessed::<4, WRITE>(address, self.place),
+            _ => false,
+        }
+    }
+
     #[inline]
     fn access(&self, address: usize, size: usize, kind: AccessKind) {
         // The real function is the one to fail over such a pointer.
-        if size == 0 || address == 0 || triggers::is_all() {
+        if size == 0 || address == 0 || self.ignored || triggers::is_all() {
             return;
         }
-        self.access_now(address, size, kind);
-    }
-
-    fn access_now(&self, address: usize, size: usize, kind: AccessKind) {
-        if self.ignored || sampling::looks_away() {
-            return;
-        }
-        self.announces(address, size, kind);
-        let _errno = Errno::keep();
         let access = Access {
             address,
             size,
             kind,
             place: self.place,
         };
-        detector::range(&Visit::begin(), &access);
+        if !control::is_watching() && detector::settles(&access) {
+            return;
+        }
+        self.access_thoroughly(&access);
+    }
+
+    #[inline(never)]
+    fn access_thoroughly(&self, access: &Access) {
+        if sampling::looks_away() {
+            return;
+        }
+        self.announces(access.address, access.size, access.kind);
+        let _errno = Errno::keep();
+        detector::range(&Visit::begin(), access);
     }
 
     fn announces(&self, address: usize, size: usize, kind: AccessKind) {
