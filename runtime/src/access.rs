@@ -587,7 +587,9 @@ pub(crate) fn in_cell<R: Rule>(
     }
     let cell = Cell::of(group, &mut thread.spare);
     let (cell, found) = hold::<R>(thread, cell, group, address, bytes, stamp, access);
-    match access.size >= bulk::WORTHWHILE {
+    let is_read_through =
+        bytes != 0xff && access.kind == AccessKind::Read && cell.is_read_by_more();
+    match access.size >= bulk::WORTHWHILE || is_read_through {
         true => cell.finish_like_neighbours(group, &mut thread.spare),
         false => cell.finish(group, &mut thread.spare),
     }

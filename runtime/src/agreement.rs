@@ -416,3 +416,37 @@ fn an_access_of_a_later_epoch_takes_the_place_of_an_earlier_one() {
         assert_eq!(live.len(), size);
     }
 }
+
+/// What several threads read piece by piece takes no cell once all have read all of it, and
+/// is not moved to and fro where they read it again.
+#[test]
+fn what_all_have_read_piece_by_piece_needs_no_cell() {
+    let _alone = alone();
+    let mut execution = Execution::new(Which::FastTrack);
+    crate::detector::set(Engine::FastTrack);
+    CAUGHT.set(Some(Caught::default()));
+    let group = crate::shadow::group(execution.memory);
+    let in_cell = || crate::shadow::load(group)[0].as_cell().is_some();
+    let read = |at, size| Step::Access {
+        at,
+        size,
+        write: false,
+        place: Some(0),
+    };
+    for thread in 0..THREADS {
+        for at in [0, 2, 4, 6] {
+            execution.perform::<FastTrack>(thread, &read(at, 2));
+            assert_eq!(in_cell(), thread > 0 && at != 6, "{thread} {at}");
+        }
+    }
+    for thread in 0..THREADS {
+        execution.perform::<FastTrack>(thread, &Step::Post(thread % 2));
+        for at in [0, 2, 4, 6] {
+            execution.perform::<FastTrack>(thread, &read(at, 2));
+        }
+        assert!(in_cell(), "{thread}");
+    }
+    let caught = CAUGHT.take().unwrap();
+    crate::detector::set(Engine::Off);
+    assert_eq!(caught.bytes, Default::default());
+}

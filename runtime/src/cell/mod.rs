@@ -11,6 +11,8 @@
 //! outdated reference finds a cell there, takes its lock, looks at the shadow word
 //! again and sees that it was outdated.
 
+mod glance;
+
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use racehound_detect::AccessKind;
@@ -23,6 +25,8 @@ use crate::readers;
 use crate::shadow::{self, Group, Half, Word};
 use crate::spin::Spin;
 use crate::stamp::Stamp;
+
+pub(crate) use glance::{covers, has_read, is_done, is_shared, object_of, reread, version};
 
 const LINE: usize = 64;
 /// Lines there can be: a shadow word has 28 bits for the number of one.
@@ -99,12 +103,34 @@ pub(crate) struct Header {
     /// The first of the synchronisation objects that live here, or 0.
     sync: AtomicU32,
     len: AtomicU16,
-    class: u8,
+    shape: Shape,
     /// Bytes that were reported: nothing is said of them again.
     pub(crate) done: u8,
     /// Which bits of `8 * thread` lead to a reader's slot; 0 if there are none.
     readers: AtomicU32,
 }
+
+/// The class of a cell, and of how many readers the sets were that it was made of, if it
+/// was.
+#[derive(Clone, Copy)]
+struct Shape(u8);
+
+impl Shape {
+    fn new(class: usize, readers: usize) -> Self {
+        Self((class | readers << 4) as u8)
+    }
+
+    #[inline(always)]
+    fn class(self) -> usize {
+        usize::from(self.0 & 15)
+    }
+
+    fn readers(self) -> usize {
+        usize::from(self.0 >> 4)
+    }
+}
+
+const _: () = assert!(CLASSES <= 16 && readers::MOST <= 15);
 
 const HEADER: usize = size_of::<Header>();
 const _: () = assert!(HEADER == 16);
@@ -190,7 +216,7 @@ impl Spare {
         for i in 0..count {
             let number = (start + i * lines) as u32;
             // SAFETY: lines that nobody had before, zeroed.
-            unsafe { (*header(number)).class = class as u8 };
+            unsafe { (*header(number)).shape = Shape::new(class, 0) };
             self.give(number);
         }
         self.take(class)
@@ -199,7 +225,7 @@ impl Spare {
     fn give(&mut self, number: u32) {
         // SAFETY: a cell that nobody refers to any more.
         unsafe {
-            let class = usize::from((*header(number)).class);
+            let class = (*header(number)).shape.class();
             (*body(number)).store(u64::from(self.first[class]), Ordering::Relaxed);
             self.first[class] = number;
         }
@@ -325,6 +351,12 @@ impl Cell {
         each_past(words, |entry| {
             cell.add(entry.stamp(), entry.bytes(), entry.kind());
         });
+        let readers = |word: Word| {
+            word.read()
+                .as_set()
+                .map_or(0, |set| readers::stamps(set).len())
+        };
+        cell.is_made_of_sets_of(readers(words[0]).max(readers(words[1])));
         cell.publish(group, words, spare)
     }
 
@@ -335,7 +367,13 @@ impl Cell {
         };
         cell.header().lock.lock();
         cell.clear();
+        cell.is_made_of_sets_of(0);
         cell
+    }
+
+    fn is_made_of_sets_of(&self, readers: usize) {
+        let header = self.header();
+        header.shape = Shape::new(header.shape.class(), readers);
     }
 
     /// Makes it the cell of a group, if that is as expected.
@@ -387,7 +425,7 @@ impl Cell {
     /// Entries there is room for.
     fn capacity(&self) -> usize {
         let slots = slot_count(self.header().readers.load(Ordering::Relaxed));
-        ((LINE << self.header().class) - HEADER) / 8 - slots
+        ((LINE << self.header().shape.class()) - HEADER) / 8 - slots
     }
 
     /// The readers, if there are several: their last reads of both words.
@@ -497,6 +535,7 @@ impl Cell {
         let sync = self.header().sync.load(Ordering::Relaxed);
         larger.header().sync.store(sync, Ordering::Relaxed);
         larger.header().done = self.header().done;
+        larger.is_made_of_sets_of(self.header().shape.readers());
         let mut left = Vec::new();
         self.each(0xff, |entry| {
             if entry.kind() != AccessKind::Read || !larger.seat(entry) {
@@ -695,7 +734,7 @@ impl Cell {
         if self.len() + more <= self.capacity() {
             return;
         }
-        let class = usize::from(self.header().class) + 1;
+        let class = self.header().shape.class() + 1;
         if class == CLASSES {
             // Thousands of threads read here at once. The oldest accesses go.
             let half = self.len() / 2;
@@ -707,6 +746,7 @@ impl Cell {
         let sync = self.header().sync.load(Ordering::Relaxed);
         larger.header().sync.store(sync, Ordering::Relaxed);
         larger.header().done = self.header().done;
+        larger.is_made_of_sets_of(self.header().shape.readers());
         let readers = self.header().readers.load(Ordering::Relaxed);
         larger.header().readers.store(readers, Ordering::Relaxed);
         for (to, from) in larger.slots().iter().zip(self.slots()) {
@@ -757,6 +797,23 @@ impl Cell {
             Some(words) => self.dissolve(words, group, spare),
             None => self.header().lock.unlock(),
         }
+    }
+
+    /// Whether the readers have all read all of it, and are more than those of the sets that
+    /// the cell was made of: then [sets](readers) can hold them. Where the same threads read
+    /// piece by piece again and again, it is not made of sets again and again.
+    pub(crate) fn is_read_by_more(&self) -> bool {
+        let readers = self
+            .slots()
+            .iter()
+            .map(|slot| Word(slot.load(Ordering::Relaxed)));
+        let mut readers = readers.filter(|word| *word != Word::EMPTY);
+        let mut count = 0;
+        let all = readers.all(|word| {
+            count += 1;
+            word.write().bytes() == 15 && word.read().bytes() == 15
+        });
+        all && count > self.header().shape.readers() && count <= readers::MOST
     }
 
     /// Its number, and the [version] when it will have been let go.
@@ -848,139 +905,6 @@ impl Reads {
     }
 }
 
-/// Whether accesses like this one by the same thread in the same epoch are
-/// remembered for all of these bytes: looked at without holding the cell.
-#[inline]
-pub(crate) fn covers(
-    number: u32,
-    bytes: u8,
-    group: &Group,
-    chain: ThreadId,
-    counts: impl Fn(Stamp, AccessKind) -> bool,
-) -> bool {
-    let reference = Word::cell(number);
-    // SAFETY: cells stay cells; what is read here changes under our eyes, but
-    // atomically, and is confirmed below.
-    let covered = unsafe {
-        let header = &*header(number);
-        let mut missing = bytes & !header.done;
-        let readers = header.readers.load(Ordering::Relaxed);
-        let slots = slot_count(readers);
-        if slots != 0 {
-            let mask = readers as usize / 8;
-            let word = Word((*body(number).add(chain.index() & mask)).load(Ordering::Relaxed));
-            for (half, shift) in [(word.write(), 0), (word.read(), 4)] {
-                if !half.is_none() && counts(half.stamp(), AccessKind::Read) {
-                    missing &= !(half.bytes() << shift);
-                }
-            }
-        }
-        let room = ((LINE << header.class) - HEADER) / 8;
-        let len = (header.len.load(Ordering::Relaxed) as usize)
-            .min(room.saturating_sub(slots))
-            .min(8);
-        for i in 0..len {
-            let entry = Entry((*body(number).add(slots + i)).load(Ordering::Relaxed));
-            if entry.bytes() & missing != 0 && counts(entry.stamp(), entry.kind()) {
-                missing &= !entry.bytes();
-            }
-        }
-        missing == 0
-    };
-    covered && group[0].load(Ordering::Acquire) == reference.0
-}
-
-/// Whether the thread is one of several readers of these bytes, with reads that `count`:
-/// looked at without holding the cell.
-#[inline]
-pub(crate) fn has_read(
-    number: u32,
-    bytes: u8,
-    group: &Group,
-    chain: ThreadId,
-    counts: impl Fn(Stamp) -> bool,
-) -> bool {
-    // SAFETY: cells stay cells; what is read here changes under our eyes, but
-    // atomically, and is confirmed below.
-    let word = unsafe {
-        let readers = (*header(number)).readers.load(Ordering::Relaxed);
-        if readers == 0 {
-            return false;
-        }
-        let slot = chain.index() & (readers as usize / 8);
-        Word((*body(number).add(slot)).load(Ordering::Relaxed))
-    };
-    let has =
-        |half: Half, bytes: u8| bytes & !half.bytes() == 0 && (bytes == 0 || counts(half.stamp()));
-    has(word.write(), bytes & 15)
-        && (word.write() == word.read() && bytes == 0xff || has(word.read(), bytes >> 4))
-        && group[0].load(Ordering::Acquire) == Word::cell(number).0
-}
-
-/// Whether nothing is said of these bytes of a group any more, according to its
-/// cell, which is not held.
-#[inline(always)]
-pub(crate) fn is_done(number: u32, bytes: u8, group: &Group) -> bool {
-    // SAFETY: cells stay cells; a byte that changes under our eyes is confirmed.
-    let done = unsafe { (&raw const (*header(number)).done).read_volatile() };
-    bytes & !done == 0 && group[0].load(Ordering::Acquire) == Word::cell(number).0
-}
-
-/// Whether a cell that is not held has slots for readers.
-#[inline(always)]
-pub(crate) fn is_shared(number: u32) -> bool {
-    // SAFETY: cells stay cells, and the field is atomic.
-    unsafe { (*header(number)).readers.load(Ordering::Relaxed) != 0 }
-}
-
-/// Remembers a read, given as thread, stamp and bytes, where the thread is one of
-/// several readers already: its slot has a read that is `mine`, and all writes
-/// are `ordered` before. False if it is not as simple as that.
-#[inline]
-pub(crate) fn reread(
-    number: u32,
-    group: &Group,
-    (chain, stamp, bytes): (ThreadId, Stamp, u8),
-    mine: impl Fn(Stamp) -> bool,
-    ordered: impl Fn(Stamp) -> bool,
-) -> bool {
-    let cell = Cell { number };
-    cell.header().lock.lock();
-    let refers = shadow::load(group)[0].as_cell() == Some(number);
-    let settled = refers && cell.is_shared() && cell.header().done & bytes == 0 && {
-        let slot = cell.slot(chain);
-        let before = Word(slot.load(Ordering::Relaxed));
-        let (first, second) = (before.write(), before.read());
-        let becomes = |half: Half, part: u8| match part {
-            0 => Some(half),
-            _ => {
-                let again = !half.is_none() && half.bytes() & !part == 0 && mine(half.stamp());
-                again.then(|| Half::new(stamp, part))
-            }
-        };
-        let after = match first == second && bytes == 0xff {
-            true => becomes(first, 15).map(|half| Word::new(half, half)),
-            false => becomes(first, bytes & 15)
-                .zip(becomes(second, bytes >> 4))
-                .map(|(first, second)| Word::new(first, second)),
-        };
-        let fine = |entry: &Entry| {
-            entry.bytes() & bytes == 0
-                || !entry.kind().is_write()
-                || (entry.candidates().is_none() && ordered(entry.stamp()))
-        };
-        match after {
-            Some(after) if cell.entries().iter().all(fine) => {
-                slot.store(after.0, Ordering::Relaxed);
-                true
-            }
-            _ => false,
-        }
-    };
-    cell.unlock();
-    settled
-}
-
 /// Calls `each` with every stamp of a cell, for [`sweep`](crate::sweep); nobody
 /// changes cells meanwhile.
 pub(crate) fn stamps(number: u32, mut each: impl FnMut(Stamp)) {
@@ -996,20 +920,6 @@ static LEFT_OVER: crate::spin::Locked<Spare> = crate::spin::Locked::new(Spare {
 /// A thread ends: others may have its free cells.
 pub(crate) fn give_back(spare: &mut Spare) {
     LEFT_OVER.lock().absorb(spare);
-}
-
-/// Different after a cell was held by somebody; none while it is.
-#[inline(always)]
-pub(crate) fn version(number: u32) -> Option<u32> {
-    // SAFETY: cells stay cells, and the field is atomic.
-    unsafe { (*header(number)).lock.version() }
-}
-
-/// The first synchronisation object of a cell that is not held.
-#[inline(always)]
-pub(crate) fn object_of(number: u32) -> u32 {
-    // SAFETY: cells stay cells, and the field is atomic.
-    unsafe { (*header(number)).sync.load(Ordering::Acquire) }
 }
 
 /// Forgets the accesses of a cell; nobody changes cells meanwhile.
