@@ -151,7 +151,13 @@ fn rereads<R: Rule>(visit: &Visit, group: &Group, number: u32, bytes: u8, place:
 
 /// Takes a read of several into account, if the thread is among the readers.
 #[inline(always)]
-fn reread<R: Rule>(thread: &Thread, group: &Group, number: u32, bytes: u8, stamp: Stamp) -> bool {
+pub(crate) fn reread<R: Rule>(
+    thread: &Thread,
+    group: &Group,
+    number: u32,
+    bytes: u8,
+    stamp: Stamp,
+) -> bool {
     let ordered = |write| R::read_after_write(thread, write, stamp);
     let mine = |read| thread.made(read) && !(R::FIRST_COUNTS && thread.is_now(read));
     cell::reread(number, group, (thread.chain(), stamp, bytes), mine, ordered)

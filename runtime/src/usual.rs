@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use crate::access;
 use crate::bulk;
+use crate::cell;
 use crate::rule::FastTrack;
 use crate::shadow::{self, Group, Half, Word};
 use crate::signals;
@@ -58,6 +59,10 @@ fn settles<const SIZE: usize, const WRITE: bool>(
         4 => {
             let at = &group[address / 4 % 2];
             let before = shadow::word(at);
+            if !WRITE && let Some(number) = before.as_cell() {
+                let bytes = 15 << (4 * (address / 4 % 2));
+                return among_others(thread, top, group, (number, bytes), place);
+            }
             is_usual(thread, before)
                 && thread
                     .usual_stamp(top, place)
@@ -65,6 +70,9 @@ fn settles<const SIZE: usize, const WRITE: bool>(
         }
         8 => {
             let before = shadow::load(group);
+            if !WRITE && let Some(number) = before[0].as_cell() {
+                return among_others(thread, top, group, (number, 0xff), place);
+            }
             before[0] == before[1]
                 && is_usual(thread, before[0])
                 && thread
@@ -85,6 +93,22 @@ fn settles<const SIZE: usize, const WRITE: bool>(
                 })
         }
     }
+}
+
+/// A read by one of several who read there: what all know and nobody changes is read in
+/// every epoch.
+#[inline(never)]
+fn among_others(
+    thread: &mut Thread,
+    top: *mut crate::frames::Frame,
+    group: &Group,
+    (number, bytes): (u32, u8),
+    place: usize,
+) -> bool {
+    cell::is_shared(number)
+        && thread
+            .usual_stamp(top, place)
+            .is_some_and(|stamp| access::reread::<FastTrack>(thread, group, number, bytes, stamp))
 }
 
 /// Whether what a word remembers is known to have happened before, without a second look.
