@@ -89,6 +89,7 @@ impl VectorClock {
     }
 
     /// Makes `epoch` known.
+    #[inline]
     fn raise(&mut self, epoch: Epoch) {
         let index = epoch.thread().index();
         if index >= self.clocks.len() {
@@ -98,6 +99,7 @@ impl VectorClock {
     }
 
     /// `self ⊔= other`.
+    #[inline]
     pub fn join(&mut self, other: &Self) {
         if self.clocks.len() < other.clocks.len() {
             self.clocks.resize(other.clocks.len(), 0);
@@ -159,6 +161,7 @@ impl ThreadClock {
     }
 
     /// `C_t[t] += 1`.
+    #[inline]
     pub fn tick(&mut self) {
         self.epoch = self.epoch.after(1);
     }
@@ -166,6 +169,7 @@ impl ThreadClock {
     /// Sets the time to another moment of the same thread, not before the last
     /// one that was told: a host may let time pass whenever something happens,
     /// and not only when threads synchronise.
+    #[inline]
     pub fn set_epoch(&mut self, epoch: Epoch) {
         debug_assert_eq!(epoch.thread(), self.epoch.thread());
         self.epoch = epoch;
@@ -184,6 +188,7 @@ impl ThreadClock {
     }
 
     /// `C_t ⊔= other`. Nobody knows more of `t` than `t` itself.
+    #[inline]
     pub fn learn(&mut self, other: &VectorClock) {
         self.known.join(other);
     }
@@ -195,6 +200,7 @@ impl ThreadClock {
     }
 
     /// `to ⊔= C_t`.
+    #[inline]
     pub fn tell(&self, to: &mut VectorClock) {
         to.join(&self.known);
         to.raise(self.epoch);

@@ -366,6 +366,7 @@ impl Sync {
 
     /// Thread `t` is about to operate on an atomic or volatile location: what
     /// it learns by reading comes before the access.
+    #[inline]
     pub fn before_atomic(
         &mut self,
         t: &mut ThreadCell,
@@ -387,6 +388,7 @@ impl Sync {
 
     /// Thread `t` has operated on it: what it hands on by writing includes the
     /// access.
+    #[inline]
     pub fn after_atomic(
         &mut self,
         t: &mut ThreadCell,

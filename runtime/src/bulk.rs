@@ -138,6 +138,32 @@ pub(crate) fn outlasts(group: &Group, words: [Word; 2]) -> bool {
     shadow::load(group) == words
 }
 
+/// Groups that are gone through one by one rather than by lines.
+pub(crate) const FEW: usize = 64;
+
+/// Replaces the words of a few groups, from the first on, until there is a word that may not
+/// be; how many groups it were. Who is asked is asked once for words that follow each other
+/// and are the same.
+#[inline(always)]
+pub(crate) fn overwrite(groups: &[Group], by: Word, may_be: impl Fn(Word) -> bool) -> usize {
+    // Nothing looks like this.
+    let mut known = Word(!0);
+    for (i, group) in groups.iter().enumerate() {
+        for word in shadow::load(group) {
+            if word != known {
+                if !may_be(word) {
+                    return i;
+                }
+                known = word;
+            }
+        }
+        for word in group {
+            word.store(by.0, Ordering::Relaxed);
+        }
+    }
+    groups.len()
+}
+
 /// Replaces groups as `change` says, from the first on, until there is one that
 /// it does not know what to do with; how many it were. Neighbours mostly have
 /// the same past, so `change` is seldom asked.

@@ -3,8 +3,6 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use racehound_detect::AccessKind;
-
 use crate::access::Access;
 use crate::rule::{AccuLock, FastTrack};
 use crate::stamp::Stamp;
@@ -57,31 +55,14 @@ pub(crate) fn is_idle() -> bool {
 /// Whether an access by a function that the program has called was one of those that take
 /// no more than a glance: then it is done.
 #[inline(always)]
-pub(crate) fn settles(
-    &Access {
-        address,
-        size,
-        kind,
-        place,
-    }: &Access,
-) -> bool {
+pub(crate) fn settles<const WRITE: bool>(address: usize, size: usize, place: usize) -> bool {
     if record::is_recorded() || sampling::looks_away() {
         return false;
     }
-    match (engine(), kind) {
-        (Engine::FastTrack, AccessKind::Read) => {
-            range::at_once::<FastTrack, false>(address, size, place)
-        }
-        (Engine::FastTrack, AccessKind::Write) => {
-            range::at_once::<FastTrack, true>(address, size, place)
-        }
-        (Engine::AccuLock, AccessKind::Read) => {
-            range::at_once::<AccuLock, false>(address, size, place)
-        }
-        (Engine::AccuLock, AccessKind::Write) => {
-            range::at_once::<AccuLock, true>(address, size, place)
-        }
-        _ => false,
+    match engine() {
+        Engine::FastTrack => range::at_once::<FastTrack, WRITE>(address, size, place),
+        Engine::AccuLock => range::at_once::<AccuLock, WRITE>(address, size, place),
+        Engine::Off | Engine::General => false,
     }
 }
 

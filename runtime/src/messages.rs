@@ -39,6 +39,7 @@ pub(crate) fn init() {
     BASE.store(memory::reserve(bytes) as usize, Ordering::Relaxed);
 }
 
+#[inline(always)]
 fn slot(number: u32) -> *mut Message {
     let base = BASE.load(Ordering::Relaxed) as *mut Message;
     // SAFETY: numbers are below MOST.
@@ -52,6 +53,7 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
+    #[inline]
     fn take(&mut self) -> u32 {
         if self.first == 0 {
             self.refill();
@@ -127,6 +129,7 @@ pub(crate) fn add<'a>(cell: &'a mut Cell, address: usize, spare: &mut Spare) -> 
     unsafe { &mut (*slot(number)).order }
 }
 
+#[inline]
 fn put(cell: &Cell, number: u32, address: usize) {
     // SAFETY: a message that is in no list.
     let message = unsafe { &mut *slot(number) };

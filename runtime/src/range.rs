@@ -286,9 +286,17 @@ pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access, after: Option<
         }
         return;
     }
-    let stamp = thread.stamp(visit.hot(), access.place);
-    let buried = after.map(|after| [Word::new(Half::new(after, 15), Half::NONE); 2]);
-    let thoroughly = |thread: &mut Thread, number: usize, size: usize| {
+    // Mostly nobody asks for it where locks order threads.
+    let mut stamp = match R::FIRST_COUNTS {
+        true => thread.stamp(visit.hot(), access.place),
+        false => Stamp::NONE,
+    };
+    let asked = stamp;
+    let buried = after.map(|after| Word::new(Half::new(after, 15), Half::NONE));
+    let mut thoroughly = |thread: &mut Thread, number: usize, size: usize| {
+        if stamp.is_none() {
+            stamp = thread.stamp(visit.hot(), access.place);
+        }
         one_group::<R>(thread, access, number, 0xff >> (8 - size), stamp);
         if let Some(after) = after {
             shadow_range::written(thread, number * 8, size, after);
@@ -297,11 +305,14 @@ pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access, after: Option<
     let (mut at, last) = (access.address / 8, end / 8);
     while at < last {
         let run = shadow::run(at * 8, last * 8);
-        let calm = bulk::alike(run, |old| {
-            let calm = is_calm::<R, true>(thread, old[0], stamp)
-                && (old[0] == old[1] || is_calm::<R, true>(thread, old[1], stamp));
-            calm.then(|| buried.unwrap_or(old))
-        });
+        let is_calm = |word| is_calm::<R, true>(thread, word, asked);
+        let calm = match buried {
+            Some(buried) if run.len() <= bulk::FEW => bulk::overwrite(run, buried, is_calm),
+            _ => bulk::alike(run, |old| {
+                let calm = is_calm(old[0]) && (old[0] == old[1] || is_calm(old[1]));
+                calm.then(|| buried.map_or(old, |word| [word; 2]))
+            }),
+        };
         at += calm;
         if calm < run.len() {
             thoroughly(thread, at, 8);
@@ -312,7 +323,7 @@ pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access, after: Option<
         let (group, bytes) = (shadow::group(last * 8), 0xff >> (8 - end % 8));
         let words = shadow::load(group);
         // Behind the end of a block is nothing that belongs to anybody.
-        let calm = |word| is_calm::<R, true>(thread, word, stamp);
+        let calm = |word| is_calm::<R, true>(thread, word, asked);
         match after {
             Some(after) if calm(words[0]) && (words[0] == words[1] || calm(words[1])) => {
                 shadow_range::fill_group(thread, last * 8, bytes, after);

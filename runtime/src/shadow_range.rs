@@ -57,7 +57,10 @@ fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
             continue;
         }
         let run = shadow::run(number * 8, last_group * 8);
-        let plain = bulk::alike(run, |old| old[0].as_cell().is_none().then_some([word; 2]));
+        let plain = match run.len() <= bulk::FEW {
+            true => bulk::overwrite(run, word, |old| old.as_cell().is_none()),
+            false => bulk::alike(run, |old| old[0].as_cell().is_none().then_some([word; 2])),
+        };
         number += plain;
         if plain < run.len() {
             fill_cell(thread, number * 8, 0xff, stamp);

@@ -470,6 +470,7 @@ impl Thread {
     }
 
     /// A new stamp for an access in that context.
+    #[inline]
     pub(crate) fn next(&mut self, context: Context) -> Stamp {
         if self.left() == 0 {
             self.lease();

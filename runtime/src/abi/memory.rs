@@ -126,31 +126,33 @@ unsafe extern "C" fn vptr_update(address: *const *const c_void, new: *const c_vo
     }
 }
 
-/// The function shows in stacks, as the call would that it stands for.
-fn accesses(all: &[(*const c_void, AccessKind)], size: usize) {
-    for &(address, kind) in all {
-        announce(address, size, kind, caller());
-    }
-    if is_off() {
+/// Looks at an access by a function that shows in stacks, as the call would that it stands
+/// for.
+fn accessed<const WRITE: bool>(visit: &Visit, address: usize, size: usize, place: usize) {
+    if detector::settles::<WRITE>(address, size, place) {
         return;
     }
-    shown(|visit, place| {
-        for &(address, kind) in all {
-            let access = Access {
-                address: address as usize,
-                size,
-                kind,
-                place,
-            };
-            if !detector::settles(&access) {
-                detector::range(visit, &access);
-            }
-        }
-    });
+    let access = Access {
+        address,
+        size,
+        kind: match WRITE {
+            true => AccessKind::Write,
+            false => AccessKind::Read,
+        },
+        place,
+    };
+    detector::range(visit, &access);
 }
 
 unsafe extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
-    accesses(&[(from, AccessKind::Read), (to, AccessKind::Write)], size);
+    announce(from, size, AccessKind::Read, caller());
+    announce(to, size, AccessKind::Write, caller());
+    if !is_off() {
+        shown(|visit, place| {
+            accessed::<false>(visit, from as usize, size, place);
+            accessed::<true>(visit, to as usize, size, place);
+        });
+    }
     // SAFETY: what the program asked for.
     unsafe { plain_copy(to, from, size) }
 }
@@ -161,7 +163,10 @@ unsafe extern "C" fn plain_copy(to: *mut c_void, from: *const c_void, size: usiz
 }
 
 unsafe extern "C" fn set(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void {
-    accesses(&[(to, AccessKind::Write)], size);
+    announce(to, size, AccessKind::Write, caller());
+    if !is_off() {
+        shown(|visit, place| accessed::<true>(visit, to as usize, size, place));
+    }
     // SAFETY: what the program asked for.
     unsafe { plain_set(to, byte, size) }
 }

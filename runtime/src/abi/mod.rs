@@ -61,6 +61,7 @@ pub(crate) fn caller() -> usize {
 
 /// Shows the function that was just entered by way of [`with_caller`] in stacks,
 /// as a call from where it was called: `body` gets its place.
+#[inline]
 pub(crate) fn shown<R>(body: impl FnOnce(&Visit, usize) -> R) -> R {
     // SAFETY: our own block.
     let (caller, function) = unsafe { ((*hot()).caller, (*hot()).function) };

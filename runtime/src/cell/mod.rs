@@ -294,7 +294,23 @@ pub(crate) struct Cell {
 
 impl Cell {
     /// The cell of a group, made if need be; held.
+    #[inline]
     pub(crate) fn of(group: &Group, spare: &mut Spare) -> Self {
+        if let Some(number) = shadow::load(group)[0].as_cell()
+            && number != NOTHING_TO_SAY
+        {
+            let cell = Self { number };
+            cell.header().lock.lock();
+            if shadow::load(group)[0].as_cell() == Some(number) {
+                return cell;
+            }
+            cell.header().lock.unlock();
+        }
+        Self::sought(group, spare)
+    }
+
+    #[inline(never)]
+    fn sought(group: &Group, spare: &mut Spare) -> Self {
         loop {
             let words = shadow::load(group);
             match words[0].as_cell() {
@@ -423,6 +439,7 @@ impl Cell {
     }
 
     /// Entries there is room for.
+    #[inline]
     fn capacity(&self) -> usize {
         let slots = slot_count(self.header().readers.load(Ordering::Relaxed));
         ((LINE << self.header().shape.class()) - HEADER) / 8 - slots
@@ -450,6 +467,7 @@ impl Cell {
     }
 
     /// Whether some of several readers have read some of the bytes.
+    #[inline]
     fn have_read(&self, bytes: u8) -> bool {
         self.slots().iter().any(|slot| {
             let word = Word(slot.load(Ordering::Relaxed));
@@ -667,6 +685,7 @@ impl Cell {
     }
 
     /// Adds an entry. There is room.
+    #[inline]
     pub(crate) fn push(&mut self, entry: Entry) {
         let len = self.len();
         debug_assert!(len < self.capacity());
@@ -822,6 +841,7 @@ impl Cell {
     }
 
     /// Lets the cell go.
+    #[inline]
     pub(crate) fn unlock(self) {
         self.header().lock.unlock();
     }

@@ -82,7 +82,7 @@ fn looks_at<R>(kept: Kept, real: impl FnOnce() -> R) -> R {
 fn changes_by_turns<R>(kept: Kept, real: impl FnOnce() -> R) -> R {
     if let Some(call) = Call::begin() {
         let cell = &raw const CELLS[kept as usize];
-        call.access(cell as usize, size_of::<u64>(), AccessKind::AtomicWrite);
+        call.access_thoroughly(cell as usize, size_of::<u64>(), AccessKind::AtomicWrite);
     }
     real()
 }

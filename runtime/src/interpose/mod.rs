@@ -232,13 +232,15 @@ impl Call {
     }
 
     /// Looks at memory that the function reads on behalf of the program.
+    #[inline]
     pub(crate) fn reads(&self, address: *const impl Sized, size: usize) {
-        self.access(address as usize, size, AccessKind::Read);
+        self.access::<false>(address as usize, size);
     }
 
     /// Looks at memory that it writes.
+    #[inline]
     pub(crate) fn writes(&self, address: *const impl Sized, size: usize) {
-        self.access(address as usize, size, AccessKind::Write);
+        self.access::<true>(address as usize, size);
     }
 
     /// Looks at a value of four or eight bytes that the function reads, and perhaps others
@@ -271,31 +273,34 @@ impl Call {
     }
 
     #[inline]
-    fn access(&self, address: usize, size: usize, kind: AccessKind) {
+    fn access<const WRITE: bool>(&self, address: usize, size: usize) {
         // The real function is the one to fail over such a pointer.
         if size == 0 || address == 0 || self.ignored || triggers::is_all() {
             return;
         }
+        if control::is_watching() || !detector::settles::<WRITE>(address, size, self.place) {
+            let kind = match WRITE {
+                true => AccessKind::Write,
+                false => AccessKind::Read,
+            };
+            self.access_thoroughly(address, size, kind);
+        }
+    }
+
+    #[inline(never)]
+    fn access_thoroughly(&self, address: usize, size: usize, kind: AccessKind) {
+        if sampling::looks_away() {
+            return;
+        }
+        self.announces(address, size, kind);
+        let _errno = Errno::keep();
         let access = Access {
             address,
             size,
             kind,
             place: self.place,
         };
-        if !control::is_watching() && detector::settles(&access) {
-            return;
-        }
-        self.access_thoroughly(&access);
-    }
-
-    #[inline(never)]
-    fn access_thoroughly(&self, access: &Access) {
-        if sampling::looks_away() {
-            return;
-        }
-        self.announces(access.address, access.size, access.kind);
-        let _errno = Errno::keep();
-        detector::range(&Visit::begin(), access);
+        detector::range(&Visit::begin(), &access);
     }
 
     fn announces(&self, address: usize, size: usize, kind: AccessKind) {

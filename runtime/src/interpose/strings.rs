@@ -117,15 +117,33 @@ mod real {
 /// A comparison of `size` bytes: both are read up to the first difference.
 unsafe fn compared(a: *const c_void, b: *const c_void, size: usize, result: c_int) {
     let Some(call) = Call::begin() else { return };
-    let (x, y) = (a.cast::<u8>(), b.cast::<u8>());
-    // SAFETY: the comparison has read as much.
-    let differ = |i: &usize| unsafe { x.add(*i).read_volatile() != y.add(*i).read_volatile() };
     let read = match result {
         0 => size,
-        _ => (0..size).find(differ).map_or(size, |i| i + 1),
+        // SAFETY: the comparison has read as much.
+        _ => unsafe { up_to_a_difference(a.cast(), b.cast(), size) },
     };
     call.reads(a, read);
     call.reads(b, read);
+}
+
+/// The bytes up to the first difference, and that. Others may change them meanwhile.
+unsafe fn up_to_a_difference(a: *const u8, b: *const u8, size: usize) -> usize {
+    const STEP: usize = size_of::<u64>();
+    let mut same = 0;
+    while same + STEP <= size {
+        // SAFETY: that much can be read of both.
+        let differ = unsafe {
+            let word = |text: *const u8| text.add(same).cast::<u64>().read_unaligned();
+            word(a) ^ word(b)
+        };
+        if differ != 0 {
+            return same + differ.trailing_zeros() as usize / 8 + 1;
+        }
+        same += STEP;
+    }
+    // SAFETY: as above.
+    let differ = |i: &usize| unsafe { a.add(*i).read_volatile() != b.add(*i).read_volatile() };
+    (same..size).find(differ).map_or(size, |i| i + 1)
 }
 
 /// A comparison of strings of at most `size` bytes: both are read up to the first
