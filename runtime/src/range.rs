@@ -102,26 +102,20 @@ fn few<R: Rule, const WRITE: bool>(
     // Words of which all bytes are accessed.
     let whole_from = usize::from(!address.is_multiple_of(4));
     let whole_to = words.len() - usize::from(!(address + size).is_multiple_of(4));
+    let behind = 15 >> ((address + size).wrapping_neg() % 4);
+    let mut i = first;
+    if i < whole_from {
+        let bytes = 15 << (address % 4) & 15;
+        let bytes = if i < whole_to { bytes } else { bytes & behind };
+        if !part::<R, WRITE>(thread, &words[i], bytes, stamp) {
+            return false;
+        }
+        i += 1;
+    }
     // What a word was, and what it and those like it become. Nothing looks like this.
     let (mut known, mut then) = (Word(!0), Word(!0));
-    let mut i = first;
-    while i < words.len() {
+    while i < whole_to {
         let before = shadow::word(&words[i]);
-        if i < whole_from || i >= whole_to {
-            let mut bytes = 15;
-            if i < whole_from {
-                bytes <<= address % 4;
-            }
-            if i >= whole_to {
-                bytes &= 15 >> (3 - (address + size - 1) % 4);
-            }
-            let after = alone::<R, WRITE>(thread, before, bytes & 15, stamp);
-            if !after.is_some_and(|after| becomes(&words[i], before, after)) {
-                return false;
-            }
-            i += 1;
-            continue;
-        }
         if before != known {
             let after = match is_word_known::<WRITE>(thread, before) {
                 true => Some(before),
@@ -145,7 +139,21 @@ fn few<R: Rule, const WRITE: bool>(
         }
         i += 1 + usize::from(is_pair);
     }
-    true
+    i >= words.len() || part::<R, WRITE>(thread, &words[i], behind, stamp)
+}
+
+/// Some bytes of a word.
+#[inline(never)]
+fn part<R: Rule, const WRITE: bool>(
+    thread: &mut Thread,
+    at: &AtomicU64,
+    bytes: u8,
+    stamp: Stamp,
+) -> bool {
+    let before = shadow::word(at);
+    is_word_known::<WRITE>(thread, before)
+        || alone::<R, WRITE>(thread, before, bytes, stamp)
+            .is_some_and(|after| becomes(at, before, after))
 }
 
 /// An access of any size and kind.
