@@ -190,6 +190,7 @@ impl Sync {
         self.order == Order::HappensBefore
     }
 
+    #[inline]
     fn learn(&mut self, t: &mut ThreadCell, from: &VectorClock) {
         if self.order != Order::Nothing && !from.is_empty() {
             self.clock_ops += 1;
@@ -198,6 +199,7 @@ impl Sync {
     }
 
     /// `to ⊔= C_t`.
+    #[inline]
     fn tell(&mut self, t: &ThreadCell, to: &mut VectorClock) {
         if self.order != Order::Nothing {
             self.clock_ops += 1;
@@ -205,6 +207,7 @@ impl Sync {
         }
     }
 
+    #[inline]
     fn tick(&self, t: &mut ThreadCell) {
         if self.order != Order::Nothing {
             t.clock.tick();
@@ -220,6 +223,7 @@ impl Sync {
 
     /// The order half of [`acquire`](Self::acquire), for a host that keeps the
     /// locks held itself.
+    #[inline]
     pub fn enter(&mut self, t: &mut ThreadCell, mode: Mode, cell: &SyncCell) {
         if self.locks_order() {
             self.learn(t, &cell.released);
@@ -237,6 +241,7 @@ impl Sync {
     }
 
     /// The order half of [`release`](Self::release).
+    #[inline]
     pub fn leave(&mut self, t: &mut ThreadCell, mode: Mode, cell: &mut SyncCell) {
         if self.locks_order() {
             self.clock_ops += 1;

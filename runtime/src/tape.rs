@@ -488,19 +488,17 @@ impl Recorder {
     /// Tells of what the compiler has announced, with the places.
     pub(crate) fn notes(&mut self, thread: u32, notes: impl Iterator<Item = (usize, Note)>) {
         let pending = self.pending(thread);
-        for (place, note) in notes {
-            match note {
-                Note::Access { loc, size, write } => {
-                    if !pending.calls.untold.is_empty() {
-                        pending.tell_calls();
-                    }
-                    let site = pending.site_of_place(place, Some(loc.0 as usize));
-                    pending.strand.access(site, loc, size, write);
+        notes.for_each(|(place, note)| match note {
+            Note::Access { loc, size, write } => {
+                if !pending.calls.untold.is_empty() {
+                    pending.tell_calls();
                 }
-                Note::Call { from } => pending.calls.untold.push((place, from)),
-                Note::Return => pending.end_call(Spot::Place(place)),
+                let site = pending.site_of_place(place, Some(loc.0 as usize));
+                pending.strand.access(site, loc, size, write);
             }
-        }
+            Note::Call { from } => pending.calls.untold.push((place, from)),
+            Note::Return => pending.end_call(Spot::Place(place)),
+        });
         if pending.strand.count() >= MOST_EVENTS || pending.strand.size() >= MOST_BYTES {
             self.add();
         }

@@ -47,7 +47,7 @@ pub(crate) struct Turn {
 impl Turn {
     /// The current thread, about to do something at `place` on behalf of the
     /// program; none if it is not under control.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn here(place: usize) -> Option<Self> {
         if is_on() {
             return Self::find(place);
@@ -58,6 +58,7 @@ impl Turn {
         None
     }
 
+    #[inline(never)]
     fn find(place: usize) -> Option<Self> {
         // SAFETY: our own block, and a thread stays while it is in it.
         let number = unsafe {
