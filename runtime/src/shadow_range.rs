@@ -41,22 +41,19 @@ fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
     if stamp.is_none() && nothing_there {
         return;
     }
-    let word = blank(stamp);
+    let (head, tail) = (0xffu8 << (address % 8), 0xffu8 >> (7 - last % 8));
+    if first_group == last_group {
+        return fill_group(thread, address & !7, head & tail, stamp);
+    }
     let mut number = first_group;
-    while number <= last_group {
-        let mut bytes = 0xffu8;
-        if number == first_group {
-            bytes &= 0xff << (address % 8);
-        }
-        if number == last_group {
-            bytes &= 0xff >> (7 - last % 8);
-        }
-        if bytes != 0xff || number == last_group {
-            fill_group(thread, number * 8, bytes, stamp);
-            number += 1;
-            continue;
-        }
-        let run = shadow::run(number * 8, last_group * 8);
+    if head != 0xff {
+        fill_group(thread, number * 8, head, stamp);
+        number += 1;
+    }
+    let word = blank(stamp);
+    let end = last_group + usize::from(tail == 0xff);
+    while number < end {
+        let run = shadow::run(number * 8, end * 8);
         let plain = match run.len() <= bulk::FEW {
             true => bulk::overwrite(run, word, |old| old.as_cell().is_none()),
             false => bulk::alike(run, |old| old[0].as_cell().is_none().then_some([word; 2])),
@@ -66,6 +63,9 @@ fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
             fill_cell(thread, number * 8, 0xff, stamp);
             number += 1;
         }
+    }
+    if tail != 0xff {
+        fill_group(thread, last_group * 8, tail, stamp);
     }
 }
 

@@ -44,7 +44,12 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
     signals::unsafe_call(call.place);
     let visit = Visit::begin();
     let thread = visit.thread();
-    let context = thread.context_of(visit.hot(), call.place);
+    let marked = call.is_looked_at(thread) && size < MARKED && !call.is_c_librarys();
+    let stamp = marked.then(|| thread.stamp(visit.hot(), call.place));
+    let context = match stamp {
+        Some(stamp) => stamp.record().context,
+        None => thread.context_of(visit.hot(), call.place),
+    };
     let whose = thread.context_in(context, blocks::place_of(thread.number));
     blocks::insert(block as usize, size, whose);
     if triggers::is_all() {
@@ -53,9 +58,7 @@ fn allocated(call: &Call, block: *mut c_void, size: usize) {
         return sanitizer::allocated(block, size);
     }
     benign::forget(block as usize, size);
-    let marked = call.is_looked_at(thread) && size < MARKED && !call.is_c_librarys();
-    if marked {
-        let stamp = thread.stamp(visit.hot(), call.place);
+    if let Some(stamp) = stamp {
         shadow_range::written(thread, block as usize, size, stamp);
     } else {
         shadow_range::forget(thread, block as usize, size);
