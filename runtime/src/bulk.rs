@@ -138,14 +138,12 @@ pub(crate) fn outlasts(group: &Group, words: [Word; 2]) -> bool {
     shadow::load(group) == words
 }
 
-/// Groups that are gone through one by one rather than by lines.
-pub(crate) const FEW: usize = 64;
-
 /// Replaces the words of a few groups, from the first on, until there is a word that may not
-/// be; how many groups it were. Who is asked is asked once for words that follow each other
-/// and are the same.
+/// be; how many groups it were. For groups of different pasts: `may_be` is asked once for
+/// words that follow each other and are the same.
 #[inline(always)]
 pub(crate) fn overwrite(groups: &[Group], by: Word, may_be: impl Fn(Word) -> bool) -> usize {
+    use std::arch::x86_64::{_mm_set1_epi64x, _mm_store_si128};
     // Nothing looks like this.
     let mut known = Word(!0);
     for (i, group) in groups.iter().enumerate() {
@@ -157,8 +155,10 @@ pub(crate) fn overwrite(groups: &[Group], by: Word, may_be: impl Fn(Word) -> boo
                 known = word;
             }
         }
-        for word in group {
-            word.store(by.0, Ordering::Relaxed);
+        // SAFETY: as in `alike`.
+        unsafe {
+            let at = std::ptr::from_ref(group).cast_mut().cast();
+            _mm_store_si128(at, _mm_set1_epi64x(by.0 as i64));
         }
     }
     groups.len()

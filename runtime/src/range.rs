@@ -279,6 +279,9 @@ fn is_known<const WRITE: bool>(
     }
 }
 
+/// Groups of a block that are looked at one by one: those of larger ones are mostly alike.
+const FEW: usize = 64;
+
 /// A write of memory whose past is forgotten with it. If `after` is given, the memory
 /// looks as if it had been written then, and nothing before.
 pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access, after: Option<Stamp>) {
@@ -315,7 +318,7 @@ pub(crate) fn last_write<R: Rule>(visit: &Visit, access: &Access, after: Option<
         let run = shadow::run(at * 8, last * 8);
         let is_calm = |word| is_calm::<R, true>(thread, word, asked);
         let calm = match buried {
-            Some(buried) if run.len() <= bulk::FEW => bulk::overwrite(run, buried, is_calm),
+            Some(buried) if run.len() <= FEW => bulk::overwrite(run, buried, is_calm),
             _ => bulk::alike(run, |old| {
                 let calm = is_calm(old[0]) && (old[0] == old[1] || is_calm(old[1]));
                 calm.then(|| buried.map_or(old, |word| [word; 2]))

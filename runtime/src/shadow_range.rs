@@ -15,6 +15,9 @@ use std::sync::atomic::Ordering;
 /// cleared.
 const LARGE: usize = 64 << 10;
 
+/// Groups that are filled one by one: more are mostly alike.
+const FEW: usize = 16;
+
 /// Makes a stretch of memory have no past.
 pub(crate) fn forget(thread: &mut Thread, address: usize, size: usize) {
     fill(thread, address, size, Stamp::NONE);
@@ -54,7 +57,7 @@ fn fill(thread: &mut Thread, address: usize, size: usize, stamp: Stamp) {
     let end = last_group + usize::from(tail == 0xff);
     while number < end {
         let run = shadow::run(number * 8, end * 8);
-        let plain = match run.len() <= bulk::FEW {
+        let plain = match run.len() <= FEW {
             true => bulk::overwrite(run, word, |old| old.as_cell().is_none()),
             false => bulk::alike(run, |old| old[0].as_cell().is_none().then_some([word; 2])),
         };
