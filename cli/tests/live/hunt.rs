@@ -389,6 +389,7 @@ fn readmes_example_is_missed_by_thread_sanitizer_and_proven_here() {
 const WINDOW: &str = r#"
 #include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 static int width = 10, height = 10;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void set(int *field, int value) {
@@ -411,7 +412,7 @@ int main(void) {
     int area = 0;
     pthread_t a, b;
     pthread_create(&a, 0, resize, 0);
-    for (volatile int i = 0; i < 10000000; i++) {}
+    usleep(200000);
     pthread_create(&b, 0, look, &area);
     pthread_join(a, 0);
     pthread_join(b, 0);
