@@ -37,7 +37,11 @@ fn calls_entry(content: &[u8]) -> Option<bool> {
     let code = section.data().ok()?;
     let start = usize::try_from(first.address().checked_sub(section.address())?).ok()?;
     let code = code.get(start..)?;
-    let code = &code[..code.len().min(PROLOGUE)];
+    let size = match first.size() {
+        0 => PROLOGUE,
+        size => usize::try_from(size).ok()?.min(PROLOGUE),
+    };
+    let code = &code[..code.len().min(size)];
     let is_call = |(at, bytes): (usize, &[u8])| {
         let distance = i32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
         let behind = first.address() + at as u64 + bytes.len() as u64;

@@ -287,6 +287,11 @@ pub fn lasting(detail: &str) -> &str {
     detail.split(SAYS).next().unwrap_or(detail)
 }
 
+/// Whether the same has come of two executions.
+pub fn is_same(one: &Harm, other: &Harm) -> bool {
+    one.kind == other.kind && lasting(&one.detail) == lasting(&other.detail)
+}
+
 /// Rust says `thread 'name' (123) panicked at …`, with another number each time.
 fn without_thread_number(line: &str) -> String {
     let number = line.split_once("' (").and_then(|(thread, rest)| {

@@ -1,5 +1,6 @@
 //! `racehound hunt`: from a program to proven bugs.
 
+mod comparison;
 mod forecasting;
 
 use std::collections::BTreeSet;

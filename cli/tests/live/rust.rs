@@ -141,6 +141,27 @@ fn what_is_in_order_is_not_confirmed_with_the_library_as_shipped() {
     assert!(stdout(&output).contains(told), "{output:?}");
 }
 
+/// What tells the library as it is shipped from one that is built along is whether its first
+/// function is instrumented. Here it is written in C, which is, and in assembly.
+#[test]
+fn whether_the_library_is_instrumented_is_told_by_its_first_function() {
+    let name = "_ZN3std2rt19lang_start_internal17h0123456789abcdefE";
+    let in_c = format!("int x; int {name}(void) {{ return x++; }}");
+    let code =
+        ".globl NAME\\n.type NAME, @function\\nNAME: xor %eax, %eax\\nret\\n.size NAME, .-NAME\\n";
+    let code = code.replace("NAME", name);
+    let in_assembly = format!("int {name}(void);\n__asm__(\"{code}\");");
+    for (function, is_seen) in [(in_c, true), (in_assembly, false)] {
+        let shop = Workshop::new();
+        let main = format!("int main(void) {{ return {name}(); }}");
+        shop.write("program.c", &format!("{function}\n{main}\n"));
+        let output = shop.racehound(&["hunt", "--runs", "5", "program.c"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let is_told = stdout(&output).contains("standard library is not instrumented");
+        assert_eq!(is_told, !is_seen, "{output:?}");
+    }
+}
+
 #[test]
 fn everything_is_seen_with_the_library_built_along() {
     if !can_instrument() {

@@ -176,7 +176,7 @@ impl Course {
 
     /// Whether something that was confirmed does that.
     pub(super) fn is_explained(&self, harm: &Harm) -> bool {
-        let same = |other: &Harm| is_same(other, harm);
+        let same = |other: &Harm| harm::is_same(other, harm);
         let harms = |finding: &Finding| {
             finding.kind != Kind::Failure && finding.harm.iter().chain(&finding.harms).any(same)
         };
@@ -265,7 +265,7 @@ impl Course {
         let harmless = |finding: &Finding| {
             finding.kind != Kind::Failure
                 || !finding.harm.as_ref().is_some_and(|harm| {
-                    let same = |other: &&Harm| is_same(other, harm);
+                    let same = |other: &&Harm| harm::is_same(other, harm);
                     explained.iter().filter(same).count() > 1
                 })
         };
@@ -285,12 +285,6 @@ fn tell_how_they_got_there<'a>(finding: &mut Finding, seen: impl Iterator<Item =
             access.stack.clone_from(&seen.stack);
         }
     }
-}
-
-/// Whether the same has come of two executions.
-fn is_same(one: &Harm, other: &Harm) -> bool {
-    let what = |harm: &Harm| (harm.kind.clone(), harm::lasting(&harm.detail).to_owned());
-    what(one) == what(other)
 }
 
 /// Who says that a region was meant to be atomic, if nobody does.

@@ -5,23 +5,20 @@
 //! region, which counts if it does harm (see `racehound_predict::with_guessed_regions`).
 //!
 //! Of an execution that failed, by an order of its threads that nothing explains yet: the
-//! same guesses, as far as their accesses did not come in that order in any execution that
-//! went well. A program may have to fail before it comes to the place in question at all:
+//! same guesses, as far as they tell executions that failed from others (see
+//! [`comparison`](super::comparison)). A program may have to fail before it comes to the place in question at all:
 //! what withdraws money that is not there had to be let in first.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use racehound_hunt::course::Course;
-use racehound_hunt::{Execution, interleaving};
 use racehound_report::finding::{Finding, Kind, Status};
-use racehound_schedule::Plan;
 use racehound_trace::Trace;
 
 use super::Hunting;
 use crate::commands::predict;
 use crate::predictions::{self, Predicted};
-use crate::recordings;
 
 impl Hunting<'_> {
     /// Predicts from what was recorded. What cannot be read, as the trace of a program
@@ -89,47 +86,33 @@ impl Hunting<'_> {
         };
         let mut failures = course.findings();
         failures.retain(|f| is_unexplained(f) && self.looked_into.insert(f.identity()));
-        for failure in failures {
+        let room = MOST_FAILURES.saturating_sub(self.looked_into.len() - failures.len());
+        for failure in failures.into_iter().take(room) {
             let schedule = failure.schedule.as_deref().unwrap_or_default();
             let Ok(schedule) = schedule.parse() else {
                 continue;
             };
-            let Some((failed, _)) = self.record(schedule) else {
+            let Some((failed, execution)) = self.record(schedule) else {
                 continue;
             };
-            let well = self.executions_that_go_well(course);
+            let judge = |execution: &_| course.usual().judge_even_if_flaky(execution);
+            let Some(harm) = judge(&execution) else {
+                continue;
+            };
+            let share = self.args.budget / FORECASTING;
+            let compared = self.compare(&failed, &harm, judge, share);
             let guessed = racehound_predict::with_guessed_regions(&failed);
             let prefix = format!("failed-{}-", self.looked_into.len());
             let mut guesses = 0;
             self.forecast(&guessed, &prefix, |predicted, files| {
                 let finding = predicted.finding;
-                let is_usual = well
-                    .iter()
-                    .any(|trace| interleaving::shows(trace, &finding));
-                if finding.kind != Kind::Race && !is_usual && guesses < MOST_GUESSES {
+                let is_guess = finding.kind != Kind::Race && guesses < MOST_GUESSES;
+                if is_guess && compared.blames(&finding) {
                     guesses += 1;
                     course.guess(finding, files);
                 }
             });
         }
-    }
-
-    /// What was recorded of some executions that went well, whose threads take turns.
-    fn executions_that_go_well(&self, course: &Course) -> Vec<Trace> {
-        let first = self.args.seed;
-        let plans = (first..first.saturating_add(COMPARED)).map(|seed| Plan::Random { seed });
-        let recordings = plans.filter_map(|plan| self.record(plan));
-        let well = recordings
-            .filter(|(_, execution)| course.usual().judge_even_if_flaky(execution).is_none());
-        well.map(|(trace, _)| trace).collect()
-    }
-
-    /// What was recorded of an execution: of that process whose threads took turns.
-    fn record(&self, schedule: Plan) -> Option<(Trace, Execution)> {
-        let recording = recordings::record(&self.program, schedule)?;
-        let traces = recording.traces.into_iter().map(|(trace, _)| trace);
-        let trace = traces.max_by_key(interleaving::turns)?;
-        Some((trace, recording.execution))
     }
 
     /// Predicts, and has each prediction taken with the files of its schedules; false if
@@ -174,9 +157,8 @@ const FORECASTING: u32 = 20;
 /// Guesses that are followed.
 const MOST_GUESSES: usize = 16;
 
-/// Executions with which one that has failed is compared.
-const COMPARED: u64 = 8;
-
+/// Failures that are looked into.
+const MOST_FAILURES: usize = 8;
 /// Whether further processes have written their traces beside this one.
 fn has_company(trace: &Path) -> bool {
     let name = trace.file_name().unwrap_or_default().to_string_lossy();
